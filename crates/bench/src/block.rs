@@ -70,6 +70,7 @@ impl Task {
         Work {
             workers: self.files.len() as u32,
             depth: self.depth,
+            connections: None,
             pacing: Pacing::BACK_TO_BACK,
             stop,
             source,
@@ -120,7 +121,7 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
         drain_ns: 5_000_000_000,
         ..Stop::default()
     };
-    let work = task.work(SourcePlan::Mix { choices: vec![choice], pool: None }, stop, None);
+    let work = task.work(SourcePlan::Mix { choices: vec![choice], pool: None, deck: false }, stop, None);
     let mut seconds = Cpu::default();
     let result = thread_pool::run(&work, &*sessions, 1, &mut seconds).map_err(|error| error.to_string())?;
     if let Some(example) = result.examples.first() {

@@ -2,6 +2,7 @@
 
 use crate::null::{Blind, mix};
 use crate::processor::Time;
+use crate::processor::resident_bytes;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
@@ -154,10 +155,4 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
 fn process_cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) * 1024
 }

@@ -1,6 +1,6 @@
 //! Transactions on PostgreSQL by our SQL engine, and by pgbench and sysbench on the same tables, one processor each.
 
-use crate::processor::Time;
+use crate::processor::{Time, resident_bytes};
 use serde::{Deserialize, Serialize};
 use std::process::Command;
 use tidemark_control::event::{Event, EventSink, StopRequest};
@@ -8,6 +8,7 @@ use tidemark_control::execute::{Options, execute};
 use tidemark_measure::record::{Provenance, State};
 use tidemark_plan::document;
 use tidemark_plan::yaml::Environment;
+use tidemark_testing::mariadb::Mariadb;
 use tidemark_testing::postgres::Postgres;
 
 /// Connections of a client.
@@ -20,15 +21,33 @@ const TABLE_SIZE: u32 = 100_000;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Task {
     document: String,
+    /// The only operation that is counted, if not all are.
+    counted: Option<String>,
 }
 
 /// What came of it, whoever did it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Cost {
+    /// Transactions, or those of the operation that was to be counted.
+    pub(crate) count: f64,
+    /// The time under load; of a preparation, its whole time.
+    pub(crate) seconds: f64,
+    /// The client's processor time, microseconds.
+    pub(crate) total_us: f64,
+    /// The largest resident set of the client, bytes; 0 of a peer.
+    pub(crate) resident_bytes: u64,
+}
+
+impl Cost {
     /// Transactions per second.
-    pub(crate) rate: f64,
+    pub(crate) fn rate(&self) -> f64 {
+        self.count / self.seconds
+    }
+
     /// Microseconds of the client's processor time per transaction.
-    pub(crate) cpu_us: f64,
+    pub(crate) fn each_us(&self) -> f64 {
+        self.total_us / self.count
+    }
 }
 
 struct Quiet;
@@ -41,27 +60,43 @@ impl EventSink for Quiet {
     }
 }
 
+/// A server as a document's target names it.
+pub(crate) fn target(server: &Postgres) -> String {
+    format!("{{kind: postgres, host: {}, port: {}}}", server.socket_directory().display(), server.port())
+}
+
+/// See [`target`].
+pub(crate) fn target_of_mariadb(server: &Mariadb) -> String {
+    let host = server.socket().display().to_string();
+    format!("{{kind: mariadb, host: {host}, user: bench, password: bench, database: bench}}")
+}
+
+/// A workload as a stage names it: sysbench's have a table of their own size.
+fn named(workload: &str) -> String {
+    let size =
+        if workload.starts_with("sysbench") { format!(", table_size: {TABLE_SIZE}") } else { String::new() };
+    format!("workload: {workload}{size}")
+}
+
 impl Task {
     /// Loads the data set of a workload.
-    pub(crate) fn fill(server: &Postgres, workload: &str) -> Self {
-        Self::of(server, &format!("prepare: {{workload: {workload}}}"))
+    pub(crate) fn fill(target: &str, workload: &str) -> Self {
+        Self::of(target, &format!("prepare: {{{}}}", named(workload)))
     }
 
     /// Puts load on for so many seconds.
-    pub(crate) fn load(server: &Postgres, workload: &str, seconds: f64) -> Self {
-        Self::of(server, &format!("load: {{workload: {workload}, clients: {CLIENTS}, for: {seconds}s}}"))
+    pub(crate) fn load(target: &str, workload: &str, clients: u32, seconds: f64) -> Self {
+        Self::of(target, &format!("load: {{{}, clients: {clients}, for: {seconds}s}}", named(workload)))
     }
 
-    fn of(server: &Postgres, stage: &str) -> Self {
-        let size = format!("table_size: {TABLE_SIZE}");
-        let stage = if stage.contains("sysbench") {
-            stage.replace('}', &format!(", {size}}}"))
-        } else {
-            stage.to_owned()
-        };
-        let (host, port) = (server.socket_directory().display(), server.port());
-        let target = format!("{{kind: postgres, host: {host}, port: {port}}}");
-        Self { document: format!("name: bench\nseed: 1\ntarget: {target}\nstages:\n- {stage}\n") }
+    /// Counts only this operation.
+    pub(crate) fn counting(self, label: &str) -> Self {
+        Self { counted: Some(label.to_owned()), ..self }
+    }
+
+    fn of(target: &str, stage: &str) -> Self {
+        let document = format!("name: bench\nseed: 1\ntarget: {target}\nstages:\n- {stage}\n");
+        Self { document, counted: None }
     }
 }
 
@@ -79,11 +114,18 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
     if stage.state != State::Completed {
         return Err(stage.reason.clone());
     }
-    let ok: u64 = stage.works.iter().flat_map(|work| &work.operations).map(|one| one.tally.ok).sum();
-    let cpu_us = used.map_or(f64::NAN, |used| used.total_us() / ok.max(1) as f64);
+    let operations = stage.works.iter().flat_map(|work| &work.operations);
+    let counted = operations.filter(|one| task.counted.as_ref().is_none_or(|label| *label == one.label));
+    let ok: u64 = counted.map(|one| one.tally.ok).sum();
     // The peers' rates are those of their time under load, too.
     let window_ns: u64 = stage.works.iter().map(|work| work.window_end_ns - work.window_start_ns).sum();
-    Ok(Cost { rate: ok as f64 * 1e9 / window_ns as f64, cpu_us })
+    let whole_ns = stage.ended_ns - stage.started_ns;
+    Ok(Cost {
+        count: ok as f64,
+        seconds: if window_ns > 0 { window_ns } else { whole_ns } as f64 / 1e9,
+        total_us: used.map_or(f64::NAN, Time::total_us),
+        resident_bytes: resident_bytes(),
+    })
 }
 
 /// pgbench with prepared statements; `script` is its option, such as `-S`. `None` when it is not installed.
@@ -136,5 +178,5 @@ fn peer(mut command: Command, words: &str, seconds: f64) -> Option<Cost> {
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().find_map(|line| line.trim().strip_prefix(words.trim()))?;
     let count: f64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(Cost { rate: count / seconds, cpu_us: used.total_us() / count })
+    Some(Cost { count, seconds, total_us: used.total_us(), resident_bytes: 0 })
 }

@@ -4,6 +4,7 @@
 //! which each says what a driver says; only their load is made up: encoded seconds with some hundred distinct latencies
 //! of each operation.
 
+use crate::processor::peak_memory;
 use std::io::BufRead as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -97,7 +98,7 @@ pub(crate) fn run(tidemark: &Path, drivers: u32, seconds: u32) -> Result<Cost, S
         std::thread::sleep(Duration::from_millis(5));
     }
     let lines = reader.join().map_err(|_| "the reader crashed")?;
-    let memory = peak_memory(pid);
+    let memory = peak_memory(&pid.to_string());
     let start = start.ok_or("the load never began")?;
     let mut lags: Vec<f64> = lines
         .iter()
@@ -292,11 +293,4 @@ fn cpu_seconds(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
-}
-
-/// The most memory that a process had, bytes.
-fn peak_memory(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).map_or(0, |kib| kib * 1024)
 }

@@ -38,12 +38,14 @@ pub(crate) fn mix(workers: u32, seconds: u64, bytes: u64) -> Work {
     Work {
         workers,
         depth: 1,
+        connections: None,
         finale: None,
         pacing: Pacing::BACK_TO_BACK,
         stop: Stop { window_ns: Some(seconds * 1_000_000_000), drain_ns: 5_000_000_000, ..Stop::default() },
         source: SourcePlan::Mix {
             choices: vec![choice(0, 70.0, 1, 250), choice(1, 30.0, 251, 500)],
             pool: None,
+            deck: false,
         },
         actions: 2,
         seed: 1,

@@ -1,4 +1,4 @@
-//! Processor time, as the kernel counts it.
+//! Processor time and memory, as the kernel counts them.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, Sub};
@@ -55,4 +55,16 @@ impl Add for Time {
     fn add(self, other: Self) -> Self {
         Self { user_us: self.user_us + other.user_us, kernel_us: self.kernel_us + other.kernel_us }
     }
+}
+
+/// The largest resident set that this process had, bytes.
+pub(crate) fn resident_bytes() -> u64 {
+    peak_memory("self")
+}
+
+/// The largest resident set that a process, or `self`, had, bytes; 0 where the kernel does not say.
+pub(crate) fn peak_memory(process: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).map_or(0, |kib| kib * 1024)
 }

@@ -52,13 +52,13 @@ fn random_writes_at_depth_32_verify_while_they_go_on_and_afterwards() {
         ]);
         let way = |action, weight| choice(action, weight, 1, 1 << 20, (4096, sizes.clone()));
         let choices = vec![way(0, 5.0), way(1, 5.0), way(2, 0.2), way(3, 0.1)];
-        let mix = SourcePlan::Mix { choices, pool: None };
+        let mix = SourcePlan::Mix { choices, pool: None, deck: false };
         let result = run(&job, &data, Use::Load, &work(4, 32, mix, Some(20_000)), 2);
         assert_eq!(faults(&result), [], "{:?}", result.examples);
         assert_eq!((0..4).map(|action| ok(&result, action)).sum::<u64>(), 20_000);
         // Without the trims, all of it must be there.
         let way = |action| choice(action, 1.0, 1, SIZE, (4096, Pick::Constant(4096)));
-        let mix = SourcePlan::Mix { choices: vec![way(0), way(1)], pool: None };
+        let mix = SourcePlan::Mix { choices: vec![way(0), way(1)], pool: None, deck: false };
         fill(&job, &data);
         let result = run(&job, &data, Use::Load, &work(2, 32, mix, Some(20_000)), 2);
         assert_eq!(faults(&result), [], "{:?}", result.examples);
@@ -216,7 +216,7 @@ fn thousands_of_lanes_work_and_too_many_are_refused() {
     let job = job(&[file(&path, SIZE)], 4096, &ALL);
     fill(&job, &data);
     let way = choice(0, 1.0, 1, SIZE, (4096, Pick::Constant(4096)));
-    let mix = SourcePlan::Mix { choices: vec![way], pool: None };
+    let mix = SourcePlan::Mix { choices: vec![way], pool: None, deck: false };
     let result = run(&job, &data, Use::Load, &work(5000, 1, mix.clone(), Some(20_000)), 1);
     assert_eq!((faults(&result), ok(&result, 0)), (vec![], 20_000), "{:?}", result.examples);
     let engine = sessions(&job, &data, Use::Load).unwrap();

@@ -162,6 +162,7 @@ pub(crate) fn planned(plan: &plan::Work) -> Work {
         planned: known,
         workers: plan.load.workers,
         depth: plan.load.depth,
+        connections: plan.load.connections,
         think: plan.load.pacing.think(),
         simulated: plan.job.is_simulated(),
         in_process: plan.job.is_in_process(),

@@ -135,13 +135,12 @@ fn stage(stage: &Stage) -> CheckedStage {
 }
 
 fn work(work: &Work) -> String {
-    let depth =
-        if work.depth > 1 { format!(", {} operations in flight each", work.depth) } else { String::new() };
+    let sharing = work.sharing();
     let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
     let actions = work.operations();
     let workers = counted(work.workers.into(), "worker");
     let target = if work.target.is_empty() { String::new() } else { format!(", on {}", work.target) };
-    let head = format!("{}: {workers}{depth}{think}, {}{target}", work.name, work.time.describe());
+    let head = format!("{}: {workers}{sharing}{think}, {}{target}", work.name, work.time.describe());
     if actions.is_empty() { head } else { format!("{head}: {}", actions.join("; ")) }
 }
 

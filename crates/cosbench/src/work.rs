@@ -133,6 +133,7 @@ fn load(workers: u32, stop: Stop, source: SourcePlan, actions: usize) -> Load {
     Load {
         workers,
         depth: 1,
+        connections: None,
         pacing: Pacing::BACK_TO_BACK,
         stop,
         source,
@@ -193,7 +194,7 @@ fn normal(
     Work {
         name,
         kind: WorkKind::Normal,
-        load: load(workers, stop, SourcePlan::Mix { choices, pool: None }, actions.len()),
+        load: load(workers, stop, SourcePlan::Mix { choices, pool: None, deck: false }, actions.len()),
         job: tidemark_plan::job::Job::new(Job { target: storage.target, actions }),
         labels,
         allowed_failures_per_million: failures_allowed(element, NORMAL_AFR, reader),

@@ -72,7 +72,7 @@ fn s3(work: &Work) -> &S3 {
 
 fn choices(work: &Work) -> &[Choice] {
     match &work.load.source {
-        SourcePlan::Mix { choices, pool: None } => choices,
+        SourcePlan::Mix { choices, pool: None, deck: false } => choices,
         other => panic!("not a mix without a pool: {other:?}"),
     }
 }

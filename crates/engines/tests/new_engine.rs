@@ -131,9 +131,10 @@ impl Engine for Sleep {
         let load = Load {
             workers,
             depth: 1,
+            connections: None,
             pacing,
             stop,
-            source: SourcePlan::Mix { choices: vec![choice], pool: None },
+            source: SourcePlan::Mix { choices: vec![choice], pool: None, deck: false },
             finale: None,
             actions: 1,
             seed: context.seed,

@@ -363,6 +363,7 @@ fn work(
         load: Load {
             workers: workers as u32,
             depth: all().map(Job::depth).max().unwrap_or(1).clamp(1, u64::from(u32::MAX)) as u32,
+            connections: None,
             pacing: Pacing::BACK_TO_BACK,
             stop: Stop {
                 warm_up_ns: longest("ramp_time").unwrap_or(0),
@@ -409,7 +410,7 @@ fn source(job: &Job<'_>, labels: &[(Action, f64, String)]) -> SourcePlan {
     };
     let drawn = labels.iter().enumerate().filter(|(_, (action, share, _))| moves(action) && *share > 0.0);
     let choices = drawn.map(choice).collect();
-    SourcePlan::Mix { choices, pool: None }
+    SourcePlan::Mix { choices, pool: None, deck: false }
 }
 
 fn label((action, weight, config): (Action, f64, String)) -> Label {

@@ -237,7 +237,7 @@ fn pacing(
             return Err(cannot("think at a depth above 1", "use depth 1"));
         }
         Pacing::Closed { think: Think::Constant { ns } } => options.set("thinktime", ns.div_ceil(1_000)),
-        Pacing::Closed { .. } => {
+        Pacing::Closed { .. } | Pacing::Terminals { .. } => {
             return Err(cannot("draw think times at random", "use one duration, such as `think: 100ms`"));
         }
         Pacing::Open { rate, arrivals } => {

@@ -305,7 +305,7 @@ impl<'a> Ledger<'a> {
             last_done_ns: window_end_ns.min(account.seconds.end_ns()).max(window_start_ns),
             offered_rate: match &load.pacing {
                 Pacing::Open { rate, .. } => Some(rate.at(window_start_ns)),
-                Pacing::Closed { .. } => None,
+                Pacing::Closed { .. } | Pacing::Terminals { .. } => None,
             },
             workers,
             undone: load.source.operations().filter(|_| is_cut).map_or(0, |all| all.saturating_sub(ok)),

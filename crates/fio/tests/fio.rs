@@ -383,6 +383,7 @@ fn cell(volumes: Vec<Volume>, actions: &[Action], source: SourcePlan, kind: Work
     let load = Load {
         workers: clients,
         depth: 4,
+        connections: None,
         pacing: Pacing::BACK_TO_BACK,
         stop,
         source,
@@ -440,7 +441,7 @@ fn a_native_cell_is_filled_and_measured_by_one_process_per_client() {
     }
 
     let choices = vec![choice(0, 50.0, 2, size), choice(1, 50.0, 2, size)];
-    let mix = SourcePlan::Mix { choices, pool: None };
+    let mix = SourcePlan::Mix { choices, pool: None, deck: false };
     let mut load = cell(volumes, &[Action::Read, Action::Write, Action::Fsync], mix, WorkKind::Normal);
     load.load.finale = Some(Finale { action: 2, spaces: (1, 2) });
     let mut seen = Seen::default();
@@ -467,7 +468,7 @@ fn a_volume_that_is_too_short_is_never_laid_out_anew() {
     let volumes = volumes(directory.path(), 1, 1 << 20);
     let Place::File(path) = volumes[0].place.clone() else { panic!() };
     std::fs::write(&path, b"precious").unwrap();
-    let mix = SourcePlan::Mix { choices: vec![choice(0, 1.0, 1, 1 << 20)], pool: None };
+    let mix = SourcePlan::Mix { choices: vec![choice(0, 1.0, 1, 1 << 20)], pool: None, deck: false };
     let load = cell(volumes, &[Action::Read], mix, WorkKind::Normal);
     let error = refused(run(&fio(), &[&load], &mut [&mut Seen::default()]));
     assert!(error.contains("prefill"), "{error}");

@@ -159,7 +159,11 @@ fn allow_files(
     registry: &Registry,
 ) -> Result<(), open_files::TooFew> {
     let mut works = stage.works.clone();
-    works.iter_mut().zip(parts).for_each(|(work, part)| work.load.workers = part.count);
+    for (work, part) in works.iter_mut().zip(parts) {
+        let (_, slots) = work.load.slots(Share { first: part.first, count: part.count });
+        work.load.connections = work.load.connections.map(|_| slots);
+        work.load.workers = part.count;
+    }
     open_files::check(registry.open_files(&works), threads, open_files::limit())
 }
 

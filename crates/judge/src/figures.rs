@@ -23,6 +23,8 @@ pub struct Figure<'a> {
 pub enum Amount {
     /// So many per minute.
     PerMinute(f64),
+    /// A share of the most that can be.
+    Share(f64),
     /// A time, and what it may be at most, nanoseconds.
     Time {
         /// What it is.
@@ -36,6 +38,7 @@ impl std::fmt::Display for Amount {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Amount::PerMinute(number) => formatter.write_str(&units::count(number.round() as u64)),
+            Amount::Share(share) => formatter.write_str(&units::percent(*share)),
             Amount::Time { ns, .. } => formatter.write_str(&units::duration_ns(*ns)),
         }
     }
@@ -59,6 +62,12 @@ fn amount(stage: &Stage, work: &Work, of: &FigureOf) -> Option<Amount> {
             let window = work.window_end_ns.saturating_sub(work.window_start_ns);
             let rate = operation(label)?.throughput(work.window_seconds());
             (window > 0).then_some(Amount::PerMinute(rate * 60.0))
+        }
+        FigureOf::ShareOfMost { operation: label, most_milli_per_minute } => {
+            let window = work.window_end_ns.saturating_sub(work.window_start_ns);
+            let per_minute = operation(label)?.throughput(work.window_seconds()) * 60.0;
+            let most = *most_milli_per_minute as f64 / 1e3;
+            (window > 0 && most > 0.0).then_some(Amount::Share(per_minute / most))
         }
         FigureOf::Percentile { operation: label, percent, limit_ns } => {
             let response = &operation(label)?.tally.response;

@@ -31,7 +31,7 @@ pub fn load(run: &Run) -> String {
         (1, None) => ", 1 worker".into(),
         (workers, None) => format!(", {} workers", units::count(workers.into())),
     };
-    let depth = if work.depth > 1 { format!(" at depth {}", work.depth) } else { String::new() };
+    let depth = work.sharing();
     let more = match works.count() {
         0 => String::new(),
         1 => " and 1 more work".into(),

@@ -122,7 +122,7 @@ fn sentence(context: &WorkContext<'_>) -> String {
         1 => ", 1 worker".into(),
         workers => format!(", {} workers", units::count(workers.into())),
     };
-    let depth = if work.depth > 1 { format!(" at depth {}", work.depth) } else { String::new() };
+    let depth = work.sharing();
     let offered =
         work.offered_rate.map(|rate| format!(", {} offered", units::rate(rate))).unwrap_or_default();
     let load = format!(

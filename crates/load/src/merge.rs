@@ -284,7 +284,7 @@ impl Merge {
         };
         self.hear(load_end.min(ended).max(self.last_ok_ns));
         let offered_rate = match &self.pacing {
-            Pacing::Closed { .. } => None,
+            Pacing::Closed { .. } | Pacing::Terminals { .. } => None,
             Pacing::Open { rate, .. } => {
                 let ramped = rate.with_ramp(self.stop.ramp_up_ns);
                 Some(ramped.mean_between(phases.window_start, window_end_ns))

@@ -19,6 +19,13 @@ pub enum Pacing {
         /// The pauses between two operations of a worker.
         think: Think,
     },
+    /// A closed loop whose pauses depend on the operations around them.
+    Terminals {
+        /// Their mean over the mix.
+        mean_ns: u64,
+        /// The pauses of each action.
+        pauses: Vec<TerminalPause>,
+    },
     /// Operations are due at times fixed in advance.
     Open {
         /// The rate of the whole work over time.
@@ -36,8 +43,26 @@ impl Pacing {
     pub fn think(&self) -> Think {
         match self {
             Pacing::Closed { think } => *think,
+            Pacing::Terminals { mean_ns, .. } => Think::Terminal { mean_ns: *mean_ns },
             Pacing::Open { .. } => Think::NONE,
         }
+    }
+}
+
+/// What a person at a terminal spends around one kind of operation (TPC-C specification 5.11, clause 5.2.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalPause {
+    /// On keying it in, nanoseconds: always the same.
+    pub keying_ns: u64,
+    /// On thinking about its result, nanoseconds: the mean of an exponential distribution.
+    pub think_mean_ns: u64,
+}
+
+impl TerminalPause {
+    /// A think time: exponential, cut at ten times its mean (clause 5.2.5.4).
+    #[inline]
+    pub fn think(&self, rng: &mut Rng) -> u64 {
+        (self.think_mean_ns as f64 * rng.exponential().min(10.0)) as u64
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Recorder {
     current: Box<Interval>,
     origin: Tick,
     window: (Tick, Tick),
-    open_loop: bool,
+    waits_for_slots: bool,
     workers: Vec<WorkerCount>,
     actions: usize,
     endpoints: Endpoints,
@@ -75,13 +75,13 @@ pub struct Recorder {
 
 impl Recorder {
     /// A recorder of a thread that has `workers` workers, the first of them numbered `first_worker` within the
-    /// work, for a load that starts at `origin`.
+    /// work, for a load that starts at `origin`; `waits_for_slots` as [`Work::waits_for_slots`](crate::work::Work::waits_for_slots).
     pub fn new(
         origin: Tick,
         actions: u16,
         first_worker: u32,
         workers: u32,
-        open_loop: bool,
+        waits_for_slots: bool,
         endpoints: Endpoints,
         outlet: Outlet,
     ) -> Self {
@@ -92,7 +92,7 @@ impl Recorder {
             current: Box::new(Interval::new(0, usize::from(actions))),
             origin,
             window: (Tick::MAX, Tick::MAX),
-            open_loop,
+            waits_for_slots,
             workers: (first_worker..first_worker + workers).flat_map(count).collect(),
             actions: usize::from(actions),
             endpoints,
@@ -146,10 +146,11 @@ impl Recorder {
             return;
         }
         let worker = &mut self.workers[who.worker as usize * self.actions + usize::from(who.action)];
-        let response = timing.done.saturating_sub(if self.open_loop { timing.due } else { timing.sent });
+        let response =
+            timing.done.saturating_sub(if self.waits_for_slots { timing.due } else { timing.sent });
         tally.retries += u64::from(outcome.retries);
         tally.lag.record(timing.sent.saturating_sub(timing.due));
-        if self.open_loop {
+        if self.waits_for_slots {
             tally.own_lag_open.record(timing.own_lag);
         }
         self.endpoints.record(who.slot, response, timing.done > window_end, outcome);
@@ -171,7 +172,7 @@ impl Recorder {
                     Checked::Not(why) => tally.unchecked.count(why),
                 }
                 tally.response.record(response);
-                if self.open_loop {
+                if self.waits_for_slots {
                     tally.service_open.record(timing.done.saturating_sub(timing.sent));
                 }
                 if let Some(first_byte) = outcome.first_byte {

@@ -15,6 +15,9 @@ pub enum SourcePlan {
         choices: Vec<Choice>,
         /// Which objects exist, if the mix is to read only those.
         pool: Option<PoolPlan>,
+        /// Whether the actions come exactly as often as their weights say: each worker then draws from a shuffled deck that has as
+        /// many cards of a choice as its weight, a whole number, and shuffles it again when it is used up.
+        deck: bool,
     },
     /// Does one action once on every item of every space, divided evenly among the workers, and ends.
     Scan {
@@ -123,6 +126,14 @@ pub struct PoolPlan {
 }
 
 impl SourcePlan {
+    /// The choices of a mix.
+    pub fn choices(&self) -> Option<&[Choice]> {
+        match self {
+            SourcePlan::Mix { choices, .. } => Some(choices),
+            SourcePlan::Scan { .. } => None,
+        }
+    }
+
     /// How many operations it has in all; `None` for a mix, which does not end.
     pub fn operations(&self) -> Option<u64> {
         match self {
@@ -146,7 +157,11 @@ impl SourcePlan {
     pub fn worker(&self, seed: u64, stream: [u64; 2], part: Part) -> Source {
         let rng = Rng::new(seed, &[stream[0], stream[1], u64::from(part.index)]);
         let kind = match self {
-            SourcePlan::Mix { choices, pool } => Kind::Mix(Mix::new(choices, pool.as_ref(), part)),
+            SourcePlan::Mix { choices, pool, deck } => {
+                let mix = Mix::new(choices, pool.as_ref(), part);
+                let cards = deck.then(|| Deck::new(mix.ways.iter().map(|way| way.weight as usize)));
+                Kind::Mix(Mix { deck: cards, ..mix })
+            }
             SourcePlan::Scan { action, spaces, items, bytes } => {
                 Kind::Scan(Scan::new(*action, *spaces, *items, bytes, part))
             }
@@ -218,8 +233,41 @@ struct Mix {
     ways: Vec<Way>,
     total: f64,
     pool: Option<Pool>,
+    deck: Option<Deck>,
     /// What follows the last operation: an action on a space.
     due: Option<(u16, u64)>,
+}
+
+/// A deck of cards, each of which names a way.
+struct Deck {
+    cards: Vec<u16>,
+    /// How many have been drawn.
+    drawn: usize,
+}
+
+impl Deck {
+    /// So many cards of each way.
+    fn new(cards: impl Iterator<Item = usize>) -> Self {
+        let cards: Vec<u16> =
+            cards.zip(0..).flat_map(|(count, way)| std::iter::repeat_n(way, count)).collect();
+        Self { drawn: cards.len(), cards }
+    }
+
+    /// The next card; `None` of a deck that has none. Cards that are left in the shuffle of Fisher and Yates are not touched.
+    #[inline]
+    fn draw(&mut self, rng: &mut Rng) -> Option<usize> {
+        if self.drawn >= self.cards.len() {
+            self.drawn = 0;
+        }
+        let left = self.cards.len() - self.drawn;
+        if left == 0 {
+            return None;
+        }
+        let chosen = self.drawn + rng.below(left as u64) as usize;
+        self.cards.swap(self.drawn, chosen);
+        self.drawn += 1;
+        self.cards.get(self.drawn - 1).map(|way| usize::from(*way))
+    }
 }
 
 struct Way {
@@ -290,7 +338,7 @@ impl Mix {
         // A worker whose slice is empty has nothing to do: COSBench crashes there, the forecast warns.
         let ways: Vec<Way> = choices.iter().filter_map(way).collect();
         let total = ways.iter().map(|way| way.weight).sum();
-        Self { ways, total, pool: pool.map(|plan| Pool::new(plan, part)), due: None }
+        Self { ways, total, pool: pool.map(|plan| Pool::new(plan, part)), deck: None, due: None }
     }
 
     fn next(&mut self, rng: &mut Rng) -> Option<(Operation, Receipt)> {
@@ -334,7 +382,10 @@ impl Mix {
     }
 
     #[inline]
-    fn choose(&self, rng: &mut Rng) -> Option<usize> {
+    fn choose(&mut self, rng: &mut Rng) -> Option<usize> {
+        if let Some(deck) = &mut self.deck {
+            return deck.draw(rng);
+        }
         let last = self.ways.len().checked_sub(1)?;
         if last == 0 {
             return Some(0);
@@ -449,6 +500,7 @@ mod tests {
         let plan = SourcePlan::Mix {
             choices: vec![choice(0, 70.0, Effect::Free), choice(1, 30.0, Effect::Free)],
             pool: None,
+            deck: false,
         };
         let draw = |seed| {
             let mut source = plan.worker(seed, [2, 0], Part { index: 3, of: 8 });
@@ -462,6 +514,30 @@ mod tests {
     }
 
     #[test]
+    fn a_deck_has_exactly_its_cards_and_is_shuffled_anew() {
+        let plan = SourcePlan::Mix {
+            choices: vec![
+                choice(0, 10.0, Effect::Free),
+                choice(1, 10.0, Effect::Free),
+                choice(2, 1.0, Effect::Free),
+            ],
+            pool: None,
+            deck: true,
+        };
+        let mut source = plan.worker(3, [0, 0], Part { index: 2, of: 5 });
+        let decks: Vec<Vec<u16>> =
+            (0..50).map(|_| (0..21).map(|_| source.draw().unwrap().0.action).collect()).collect();
+        for deck in &decks {
+            let count = |action| deck.iter().filter(|one| **one == action).count();
+            assert_eq!([count(0), count(1), count(2)], [10, 10, 1]);
+        }
+        assert!(decks.windows(2).filter(|two| two[0] == two[1]).count() < 2, "{decks:?}");
+        let last: std::collections::HashSet<_> =
+            decks.iter().filter_map(|deck| deck.iter().position(|one| *one == 2)).collect();
+        assert!(last.len() > 10, "the rarest card is anywhere: {last:?}");
+    }
+
+    #[test]
     fn a_pool_reads_and_deletes_only_what_exists() {
         let plan = SourcePlan::Mix {
             choices: vec![
@@ -470,6 +546,7 @@ mod tests {
                 choice(2, 30.0, Effect::Removes),
             ],
             pool: Some(PoolPlan { spaces: (1, 3), items: (1, 50), existing: Some((1, 10)) }),
+            deck: false,
         };
         let mut exists: HashMap<(u64, u64), bool> = HashMap::new();
         let mut source = plan.worker(5, [0, 0], Part::WHOLE);

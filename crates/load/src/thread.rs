@@ -16,7 +16,7 @@ use crate::recorder::{Recorder, Standing, Timing, Who};
 use crate::source::{Receipt, Source};
 use crate::stopping::Phases;
 use crate::thread_pool::Control;
-use crate::work::{Finale, Work};
+use crate::work::{Finale, Share, Work};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use tidemark_measure::fault::Fault;
@@ -68,6 +68,8 @@ struct Stream {
     pauses: Rng,
     /// Measured operations that this worker may still begin.
     left: Option<u64>,
+    /// Its next operation, where the pause before it depends on which it is.
+    ahead: Option<(Operation, Receipt)>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -129,13 +131,15 @@ impl<'a> LoadThread<'a> {
         let at = |since_start: u64| origin.saturating_add(since_start);
         recorder.set_window(at(phases.window_start), at(phases.window_end));
         let schedule = match &work.pacing {
-            Pacing::Closed { .. } => None,
+            Pacing::Closed { .. } | Pacing::Terminals { .. } => None,
             Pacing::Open { rate, arrivals } => {
                 Some(Schedule::new(&rate.with_ramp(work.stop.ramp_up_ns), *arrivals))
             }
         };
         let depth = work.depth.max(1);
-        let slots = count.saturating_mul(depth);
+        let slots = work.slots(Share { first, count }).1;
+        let own_slots = schedule.is_none() && depth == 1 && work.connections.is_none();
+        let waiting = slots.max(count) as usize;
         let mut thread = Self {
             work,
             control,
@@ -147,9 +151,9 @@ impl<'a> LoadThread<'a> {
             recorder,
             streams: Vec::with_capacity(count as usize),
             slots: vec![Slot::default(); slots as usize],
-            idle: Idle::new(slots, schedule.is_none() && depth == 1),
-            ready: VecDeque::with_capacity(slots as usize),
-            later: BinaryHeap::with_capacity(slots as usize),
+            idle: Idle::new(slots, own_slots),
+            ready: VecDeque::with_capacity(waiting),
+            later: BinaryHeap::with_capacity(waiting),
             exhausted: Tick::MAX,
             in_flight: 0,
             first_sent: Tick::MAX,
@@ -162,19 +166,30 @@ impl<'a> LoadThread<'a> {
             let part = Part { index, of: work.workers };
             let mut source = work.source.worker(work.seed, work.stream, part);
             let mut own = schedule.as_ref().map(|shared| shared.of_worker(part, source.rng()));
+            let mut pauses = Rng::new(work.seed, &[work.stream[0], work.stream[1], u64::from(index), PAUSES]);
+            let mut ahead = None;
             let start = match &mut own {
                 Some(schedule) => schedule.next(source.rng()),
                 None => {
                     // Closed loop: workers start one after the other over the ramp.
                     let step =
                         u128::from(work.stop.ramp_up_ns) * u128::from(index) / u128::from(work.workers);
-                    Some(step as u64)
+                    // A terminal begins as if it had just ended an operation of the kind of its first.
+                    let first = match &work.pacing {
+                        Pacing::Terminals { pauses: each, .. } => {
+                            ahead = source.draw();
+                            let pause =
+                                ahead.as_ref().and_then(|(first, _)| each.get(usize::from(first.action)));
+                            pause.map_or(0, |pause| pause.think(&mut pauses).saturating_add(pause.keying_ns))
+                        }
+                        Pacing::Closed { .. } | Pacing::Open { .. } => 0,
+                    };
+                    Some((step as u64).saturating_add(first))
                 }
             };
             let left = work.stop.operations.map(|total| part.share(total));
-            let pauses = Rng::new(work.seed, &[work.stream[0], work.stream[1], u64::from(index), PAUSES]);
             let stream = thread.streams.len() as u32;
-            thread.streams.push(Stream { source, schedule: own, pauses, left });
+            thread.streams.push(Stream { source, schedule: own, pauses, left, ahead });
             // In a closed loop a stream goes round once for each of its operations in flight.
             let rounds = if schedule.is_some() { 1 } else { depth };
             if let Some(start) = start.filter(|start| *start < phases.load_end) {
@@ -379,7 +394,9 @@ impl<'a> LoadThread<'a> {
                 None => {}
             }
         }
-        let Some((operation, receipt)) = own.source.draw() else { return self.retire(stream) };
+        let Some((operation, receipt)) = own.ahead.take().or_else(|| own.source.draw()) else {
+            return self.retire(stream);
+        };
         if measured && self.work.stop.bytes.is_some() && !self.control.take_bytes(operation.bytes) {
             return self.retire(stream);
         }
@@ -437,8 +454,7 @@ impl<'a> LoadThread<'a> {
                 self.control.take_bytes(outcome.bytes);
             }
         }
-        if let Pacing::Closed { think } = self.work.pacing {
-            let pause = think.draw(&mut self.streams[stream as usize].pauses);
+        if let Some(pause) = self.pause_after(stream, operation.action) {
             let due = done.saturating_add(pause);
             if due.saturating_sub(self.origin) < self.phases.load_end {
                 match pause {
@@ -446,6 +462,22 @@ impl<'a> LoadThread<'a> {
                     _ => self.later.push(Reverse((due, stream))),
                 }
             }
+        }
+    }
+
+    /// How long a worker of a closed loop pauses after this action and before its next operation, which a terminal chooses now.
+    #[inline]
+    fn pause_after(&mut self, stream: u32, action: u16) -> Option<u64> {
+        let own = &mut self.streams[stream as usize];
+        match &self.work.pacing {
+            Pacing::Closed { think } => Some(think.draw(&mut own.pauses)),
+            Pacing::Terminals { pauses, .. } => {
+                own.ahead = own.source.draw();
+                let next = own.ahead.as_ref().and_then(|(next, _)| pauses.get(usize::from(next.action)))?;
+                let think = pauses.get(usize::from(action)).map_or(0, |pause| pause.think(&mut own.pauses));
+                Some(think.saturating_add(next.keying_ns))
+            }
+            Pacing::Open { .. } => None,
         }
     }
 
@@ -471,12 +503,21 @@ impl<'a> LoadThread<'a> {
         }
     }
 
-    /// Operations of an open loop that are due in the window, were due before `now`, and have not been sent.
+    /// Operations of an open loop, or of workers that share connections, that are due in the window, were due before `now`, and have not been sent.
     fn due_unsent(&self, now: Tick) -> u64 {
-        let Pacing::Open { rate, .. } = &self.work.pacing else { return 0 };
         let until = now.saturating_sub(self.origin).min(self.phases.window_end);
+        let later = self.later.iter().map(|Reverse((due, _))| due - self.origin);
+        let waiting = later.filter(|due| *due < until);
+        let Pacing::Open { rate, .. } = &self.work.pacing else {
+            // What waits for a connection that others have; a worker waits for one operation at a time.
+            let ready = self.ready.iter().map(|(due, _)| due - self.origin).filter(|due| *due < until);
+            return if self.work.connections.is_some() {
+                (waiting.count() + ready.count()) as u64
+            } else {
+                0
+            };
+        };
         let per_stream = f64::from(self.work.workers).recip();
-        let waiting = self.later.iter().map(|Reverse((due, _))| due - self.origin).filter(|due| *due < until);
         // The first is due at `due` and the others a period apart each; what would be due at `until` is not among them.
         let of_stream = |due| (rate.due_between(due, until) * per_stream - ROUNDING).ceil() as u64;
         waiting.map(|due| of_stream(due).max(1)).sum()

@@ -3,7 +3,6 @@
 use crate::endpoints::{Endpoints, merged};
 use crate::engine::{Clock, OpenError, Sessions, ThreadContext, Tick};
 use crate::merge::{Decision, Merge, first_examples};
-use crate::pacing::Pacing;
 use crate::recorder::{Outlet, Recorder};
 use crate::seconds::Seconds;
 use crate::stop::StopRequest;
@@ -270,7 +269,7 @@ pub fn run_share(
     threads: u32,
     coordinator: &mut dyn Coordinator,
 ) -> std::result::Result<Ending, OpenError> {
-    let threads = threads.max(1).min(share.count);
+    let threads = threads.max(1).min(share.count).min(work.slots(share).1);
     let clock = Clock::starting_at(Instant::now());
     let control = Control::new(work.stop.bytes.map(|bytes| share.of_volume(bytes, work.workers)));
     let (full_in, full_out) = unbounded();
@@ -381,21 +380,21 @@ fn run_thread(
     // By default the kernel rounds sleeps up by 50 us; due times are kept to the microsecond.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let Share { first, count } = share;
-    let first_slot = first.saturating_mul(work.depth.max(1));
+    let (first_slot, slots) = work.slots(share);
     let opened = engine.open(ThreadContext {
         clock,
         thread: outlet.thread,
         first_slot,
-        slots: count.saturating_mul(work.depth.max(1)),
+        slots,
         largest: work.source.largest(),
         seed: work.seed,
     });
     let _ = gate.ready.send(opened.is_ok());
     let session = opened?;
     let Ok(origin) = gate.start.recv() else { return Ok(None) };
-    let open_loop = matches!(work.pacing, Pacing::Open { .. });
     let endpoints = Endpoints::new(engine.endpoint_kind(), engine.endpoints(), first_slot);
-    let recorder = Recorder::new(origin, work.actions, first, count, open_loop, endpoints, outlet);
+    let recorder =
+        Recorder::new(origin, work.actions, first, count, work.waits_for_slots(), endpoints, outlet);
     Ok(Some(LoadThread::new(work, control, clock, origin, (first, count), session, recorder).run()))
 }
 

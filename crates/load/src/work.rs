@@ -14,6 +14,10 @@ pub struct Work {
     /// Operations of one worker in flight at once, at least 1: the queue depth of block storage. Only of a closed
     /// loop: an open loop has as many in flight as are due, up to `workers` times `depth`.
     pub depth: u32,
+    /// How many operations of all workers may be in flight at once, if fewer than `workers` times `depth`: connections that the
+    /// workers of a closed loop share. A worker that pauses has none, and one that finds none waits, as its users would. Every
+    /// thread has one at least.
+    pub connections: Option<u32>,
     /// When operations are due.
     pub pacing: Pacing,
     /// When the work is over.
@@ -31,13 +35,28 @@ pub struct Work {
 }
 
 impl Work {
+    /// The slots of a share of it: the number of the first within the work, and how many.
+    pub fn slots(&self, share: Share) -> (u32, u32) {
+        let Some(all) = self.connections else {
+            let depth = self.depth.max(1);
+            return (share.first.saturating_mul(depth), share.count.saturating_mul(depth));
+        };
+        let of = |share: Share| share.of_volume(all.into(), self.workers) as u32;
+        (of(Share { first: 0, count: share.first }), of(share).max(share.count.min(1)))
+    }
+
+    /// Whether an operation that is due may have to wait for a slot, which counts in its response time.
+    pub fn waits_for_slots(&self) -> bool {
+        matches!(self.pacing, Pacing::Open { .. }) || self.connections.is_some()
+    }
+
     /// What is fixed of it before it begins.
     pub fn planned(&self) -> Planned {
         let phases = self.stop.phases();
         let fixed = |at: u64| (at != u64::MAX).then_some(at);
         Planned {
             rate: match &self.pacing {
-                Pacing::Closed { .. } => None,
+                Pacing::Closed { .. } | Pacing::Terminals { .. } => None,
                 Pacing::Open { rate, .. } => Some(rate.with_ramp(self.stop.ramp_up_ns)),
             },
             window_start_ns: fixed(phases.window_start),

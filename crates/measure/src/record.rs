@@ -14,6 +14,7 @@ use crate::observation::Node;
 use crate::rate::Rate;
 use crate::tally::{Interval, Tally};
 use crate::think::Think;
+use crate::units;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -182,6 +183,8 @@ pub struct Work {
     pub workers: u32,
     /// Operations of each of them in flight at once (queue depth); 0 in records of old, which means 1.
     pub depth: u32,
+    /// Connections that they shared, each for one operation at a time; `None` where each had its own.
+    pub connections: Option<u32>,
     /// Generator threads that they shared.
     pub threads: u32,
     /// Operations per second that an open loop offered on average over the window; `None` in a closed loop.
@@ -420,7 +423,18 @@ pub struct WorkerCount {
 impl Work {
     /// Operations that its workers may have in flight at once.
     pub fn slots(&self) -> u64 {
-        u64::from(self.workers) * u64::from(self.depth.max(1))
+        let own = u64::from(self.workers) * u64::from(self.depth.max(1));
+        self.connections.map_or(own, u64::from)
+    }
+
+    /// What stands behind the number of its workers: how many operations they have in flight, if not one each.
+    pub fn sharing(&self) -> String {
+        match (self.connections, self.depth) {
+            (Some(1), _) => " over 1 connection".to_owned(),
+            (Some(connections), _) => format!(" over {} connections", units::count(connections.into())),
+            (None, 0 | 1) => String::new(),
+            (None, depth) => format!(" at depth {depth}"),
+        }
     }
 
     /// When the first and the last worker were done, nanoseconds since the work's start; `None` where it is not known.

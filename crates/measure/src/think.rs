@@ -27,6 +27,11 @@ pub enum Think {
         /// The mean, nanoseconds.
         mean_ns: u64,
     },
+    /// As a person at a terminal: each kind of operation has a time to key it in and a time to think about what came.
+    Terminal {
+        /// The mean of both together over the mix, nanoseconds.
+        mean_ns: u64,
+    },
 }
 
 impl Default for Think {
@@ -52,7 +57,9 @@ impl Think {
             Think::Uniform { low_ns, high_ns } => {
                 low_ns + rng.below(high_ns.saturating_sub(low_ns).saturating_add(1))
             }
-            Think::Exponential { mean_ns } => (mean_ns as f64 * rng.exponential()) as u64,
+            Think::Exponential { mean_ns } | Think::Terminal { mean_ns } => {
+                (mean_ns as f64 * rng.exponential()) as u64
+            }
         }
     }
 }
@@ -68,6 +75,9 @@ impl fmt::Display for Think {
             }
             Think::Exponential { mean_ns } => {
                 write!(formatter, "{} on average, exponential", duration(*mean_ns))
+            }
+            Think::Terminal { mean_ns } => {
+                write!(formatter, "{} on average, keying time included", duration(*mean_ns))
             }
         }
     }

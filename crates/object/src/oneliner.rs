@@ -171,6 +171,7 @@ impl OneLiner {
         let stop = Stop { give_up_ns: Some(defaults::give_up_ns(self.target.attempt_ns())), ..self.stop() };
         let load = Load {
             depth: 1,
+            connections: None,
             finale: None,
             workers: u32::try_from(most).unwrap_or(self.workers),
             pacing: Pacing::BACK_TO_BACK,
@@ -229,11 +230,12 @@ impl OneLiner {
         };
         let load = Load {
             depth: 1,
+            connections: None,
             finale: None,
             workers: self.workers,
             pacing,
             stop,
-            source: SourcePlan::Mix { choices, pool },
+            source: SourcePlan::Mix { choices, pool, deck: false },
             actions: verbs.len() as u16,
             seed: self.seed,
             stream: [0, 0],

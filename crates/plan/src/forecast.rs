@@ -82,12 +82,26 @@ pub struct Work {
     pub workers: u32,
     /// Operations of each of them in flight at once.
     pub depth: u32,
+    /// Connections that they share; `None`: each has its own.
+    pub connections: Option<u32>,
     /// Pauses of each of them between its operations.
     pub think: Think,
     /// How long it takes.
     pub time: Time,
     /// What its operations do.
     pub actions: Vec<Action>,
+}
+
+impl Work {
+    /// What stands behind the number of its workers: how many operations they have in flight, if not one each.
+    pub fn sharing(&self) -> String {
+        match (self.connections, self.depth) {
+            (Some(1), _) => " over 1 connection".to_owned(),
+            (Some(connections), _) => format!(" over {} connections", units::count(connections.into())),
+            (None, 0 | 1) => String::new(),
+            (None, depth) => format!(", {depth} operations in flight each"),
+        }
+    }
 }
 
 /// One operation of a work.
@@ -254,6 +268,7 @@ impl View<'_> {
             target: self.forecaster(work).map_or_else(String::new, |forecaster| forecaster.target(work)),
             workers: work.load.workers,
             depth: work.load.depth.max(1),
+            connections: work.load.connections,
             think: work.load.pacing.think(),
             time: time_of(work, self.forecaster(work).and_then(|forecaster| forecaster.until(work))),
             actions,
@@ -327,8 +342,9 @@ fn arrivals(load: &Load, unmeasured_ns: u64) -> Option<u64> {
 
 /// How many operations of a work are this action.
 pub fn operations_of(load: &Load, action: u16) -> Amount {
-    let SourcePlan::Mix { choices, pool } = &load.source else { return operations(load) };
-    let alone = matches!(choices.as_slice(), [only] if only.follow.is_none()) && pool.is_none();
+    let Some(choices) = load.source.choices() else { return operations(load) };
+    let pooled = matches!(&load.source, SourcePlan::Mix { pool: Some(_), .. });
+    let alone = matches!(choices, [only] if only.follow.is_none()) && !pooled;
     let weight =
         |choices: &mut dyn Iterator<Item = &Choice>| choices.map(|choice| choice.weight).sum::<f64>();
     let (own, all) =
@@ -381,6 +397,6 @@ fn time_of(work: &PlanWork, ends: Option<String>) -> Time {
 pub fn highest_rate(work: &PlanWork) -> Option<f64> {
     match &work.load.pacing {
         Pacing::Open { rate, .. } => Some(rate.points.iter().map(|(_, rate)| *rate).fold(0.0, f64::max)),
-        Pacing::Closed { .. } => None,
+        Pacing::Closed { .. } | Pacing::Terminals { .. } => None,
     }
 }

@@ -61,7 +61,7 @@ pub(crate) fn load(work: &Work) -> String {
     let window = units::duration_ns(work.window_end_ns.saturating_sub(work.window_start_ns));
     let workers = units::count(u64::from(work.workers));
     let plural = if work.workers == 1 { "" } else { "s" };
-    let depth = if work.depth > 1 { format!(" at depth {}", work.depth) } else { String::new() };
+    let depth = work.sharing();
     let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
     let mix: Vec<String> = work
         .operations

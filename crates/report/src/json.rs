@@ -112,6 +112,8 @@ struct RunWork<'a> {
     workers: u32,
     /// Operations of each worker in flight at once.
     depth: u32,
+    /// Connections that the workers share; null where each has its own.
+    connections: Option<u32>,
     threads: u32,
     /// Null in a closed loop.
     offered_per_s: Option<f64>,
@@ -284,6 +286,7 @@ fn work(work: &record::Work) -> RunWork<'_> {
         kind: work.kind.name(),
         workers: work.workers,
         depth: work.depth.max(1),
+        connections: work.connections,
         threads: work.threads,
         offered_per_s: work.offered_rate,
         think: Some(work.think).filter(|think| !think.is_none()),

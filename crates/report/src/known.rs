@@ -23,15 +23,17 @@ pub(crate) fn table(stage: &Stage) -> Table {
     table
 }
 
-/// A figure that users know a workload by; either a rate or a time.
+/// A figure that users know a workload by: a rate, a share or a time.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RunFigure<'a> {
     work: &'a str,
     name: &'a str,
     about: &'a str,
-    /// Null where it is a time.
+    /// Null where it is no rate.
     per_minute: Option<f64>,
-    /// Null where it is a rate.
+    /// Of the most that can be; null where it is no share.
+    share: Option<f64>,
+    /// Null where it is no time.
     time_ns: Option<u64>,
     /// What the time may be at most; null where it has no limit.
     limit_ns: Option<u64>,
@@ -39,10 +41,12 @@ pub(crate) struct RunFigure<'a> {
 
 impl<'a> From<Figure<'a>> for RunFigure<'a> {
     fn from(figure: Figure<'a>) -> Self {
-        let (per_minute, time_ns, limit_ns) = match figure.amount {
-            Amount::PerMinute(number) => (Some(number), None, None),
-            Amount::Time { ns, limit_ns } => (None, Some(ns), limit_ns),
+        let (per_minute, share, time_ns, limit_ns) = match figure.amount {
+            Amount::PerMinute(number) => (Some(number), None, None, None),
+            Amount::Share(share) => (None, Some(share), None, None),
+            Amount::Time { ns, limit_ns } => (None, None, Some(ns), limit_ns),
         };
-        Self { work: figure.work, name: figure.name, about: figure.about, per_minute, time_ns, limit_ns }
+        let Figure { work, name, about, .. } = figure;
+        Self { work, name, about, per_minute, share, time_ns, limit_ns }
     }
 }

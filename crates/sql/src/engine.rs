@@ -10,6 +10,7 @@ use crate::prepare::Ready;
 use serde::Deserialize as _;
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Mapping, Problem, Table};
+use tidemark_load::work::Share;
 use tidemark_plan::defaults;
 use tidemark_plan::engine::{Counterpart, Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
@@ -112,7 +113,7 @@ impl Engine for Databases {
     }
 
     fn open_files(&self, work: &Work) -> u64 {
-        work.load.workers.into()
+        work.load.slots(Share::whole(&work.load)).1.into()
     }
 
     fn reports_every_second(&self) -> bool {

@@ -6,6 +6,7 @@ use crate::workload::{self, Runnable};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use tidemark_load::work::Share;
 use tidemark_measure::units;
 use tidemark_plan::forecast::{
     Action, Amount, Does, Forecaster, Holdings, Remarks, operations, operations_of,
@@ -48,11 +49,11 @@ impl Forecaster for Preview {
     }
 
     fn connections(&self, work: &Work) -> u64 {
-        work.load.workers.into()
+        work.load.slots(Share::whole(&work.load)).1.into()
     }
 
     fn memory(&self, work: &Work) -> u64 {
-        u64::from(work.load.workers).saturating_mul(CONNECTION_MEMORY)
+        self.connections(work).saturating_mul(CONNECTION_MEMORY)
     }
 
     fn holdings(&self) -> Holdings {

@@ -5,6 +5,7 @@ use crate::dialect::Dialect;
 use crate::job::{Job, Role, Target};
 use crate::server::Server;
 use crate::workload;
+use tidemark_load::work::Share;
 use tidemark_plan::plan::Work;
 
 /// How long a pool may take to find a connection to the server. One that has a single connection has none.
@@ -28,7 +29,9 @@ impl Needs {
         let workload = workload::open(&job.workload)?;
         // What a server does when there are too many is what a load of connections looks for.
         let clients = match workload.keeps_connections() {
-            true => u64::from(work.load.workers).div_ceil(job.serving().count() as u64),
+            true => {
+                u64::from(work.load.slots(Share::whole(&work.load)).1).div_ceil(job.serving().count() as u64)
+            }
             false => 1,
         };
         let target = job.instances.first();

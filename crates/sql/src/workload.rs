@@ -24,6 +24,7 @@ use std::sync::Arc;
 use tidemark_keys::Table as Keys;
 use tidemark_keys::{Kind, Mapping, Problem};
 use tidemark_load::engine::Operation;
+use tidemark_load::pacing::TerminalPause;
 use tidemark_load::source::Choice;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::record::FigureOf;
@@ -123,6 +124,16 @@ pub trait Workload: Send + Sync {
         true
     }
 
+    /// Whether its actions come exactly as often as their weights say, which then are whole numbers of cards in a deck.
+    fn draws_from_a_deck(&self) -> bool {
+        false
+    }
+
+    /// The terminals that its clients are, if people are at them.
+    fn terminals(&self) -> Option<Terminals> {
+        None
+    }
+
     /// The figures that its users know it by.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
@@ -162,6 +173,15 @@ pub trait Transact: Workload + Sized + 'static {
 }
 
 pub use crate::slot::Runnable;
+
+/// Terminals with people at them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terminals {
+    /// How many the workload has.
+    pub count: u32,
+    /// What their people spend around each action, in the order of the actions.
+    pub pauses: Vec<TerminalPause>,
+}
 
 /// A kind of transaction.
 #[derive(Clone, Debug, PartialEq)]

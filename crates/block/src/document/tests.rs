@@ -123,7 +123,7 @@ fn file(path: &str, size: u64) -> Volume {
 }
 
 fn choices(work: &Work) -> &[Choice] {
-    let SourcePlan::Mix { choices, pool: None } = &work.load.source else { panic!() };
+    let SourcePlan::Mix { choices, pool: None, deck: false } = &work.load.source else { panic!() };
     choices
 }
 

@@ -190,6 +190,7 @@ impl Ground<'_> {
             load: Load {
                 workers: doing.workers,
                 depth: doing.depth,
+                connections: None,
                 pacing: doing.pacing,
                 stop: doing.stop,
                 source,

@@ -222,7 +222,7 @@ impl Shape<'_> {
                 choices.extend(all.map(|choice| Choice { follow, ..choice }));
             }
         }
-        Drawn { source: SourcePlan::Mix { choices, pool: None }, actions, finale }
+        Drawn { source: SourcePlan::Mix { choices, pool: None, deck: false }, actions, finale }
     }
 
     /// Operations that follow each other, whatever their sizes.

@@ -71,6 +71,7 @@ pub(crate) fn work(workers: u32, depth: u32, source: SourcePlan, operations: Opt
     Work {
         workers,
         depth,
+        connections: None,
         pacing: Pacing::BACK_TO_BACK,
         stop: Stop { operations, drain_ns: 30_000_000_000, ..Stop::default() },
         source,

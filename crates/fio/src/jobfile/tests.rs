@@ -49,6 +49,7 @@ fn work(job: &Job, clients: u32, source: SourcePlan) -> plan::Work {
         load: Work {
             workers: clients,
             depth: 8,
+            connections: None,
             pacing: Pacing::BACK_TO_BACK,
             stop: Stop { warm_up_ns: 2_000_000_000, window_ns: Some(30_000_000_000), ..Stop::default() },
             source,
@@ -65,7 +66,7 @@ fn work(job: &Job, clients: u32, source: SourcePlan) -> plan::Work {
 }
 
 fn mix(choices: Vec<Choice>) -> SourcePlan {
-    SourcePlan::Mix { choices, pool: None }
+    SourcePlan::Mix { choices, pool: None, deck: false }
 }
 
 const SEQUENTIAL: Order = Order::Consecutive { unit: 4096 };

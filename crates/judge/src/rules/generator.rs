@@ -7,10 +7,11 @@ use super::Findings;
 use super::usage::{BUSY_FULL, BUSY_HIGH, Use};
 use crate::Severity;
 use crate::context::WorkContext;
-use crate::words::generator::{Fault, Generator as Found, Lag, Reach, Reserve, WorkersTime};
+use crate::words::generator::{Fault, Generator as Found, Lag, Lanes, Reach, Reserve, WorkersTime};
 use std::collections::BTreeMap;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::WorkerCount;
+use tidemark_measure::tally::Tally;
 
 /// Below this share of the offered operations sent by the end of the window, the run is invalid: a backlog of a
 /// twentieth of the window means that latencies depend on how long the run was, not on the storage.
@@ -91,13 +92,13 @@ pub(super) fn offered_rate(context: &WorkContext<'_>, out: &mut Findings) {
     }
 }
 
-/// In an open loop: whether operations were sent when they were due.
+/// In an open loop, and where workers share connections: whether operations were sent when they were due.
 ///
 /// An operation is sent late because the generator was late, or because no worker was free. The second is the storage's
 /// doing, and no fault; the load loop tells them apart for every operation. Of a record of a version that did not, it is not
 /// known.
 pub(super) fn send_lag(context: &WorkContext<'_>, out: &mut Findings) {
-    if context.work.offered_rate.is_none() {
+    if context.work.offered_rate.is_none() && context.work.connections.is_none() {
         return;
     }
     let tallies = || context.work.operations.iter().map(|operation| &operation.tally);
@@ -132,8 +133,8 @@ pub(super) fn send_lag(context: &WorkContext<'_>, out: &mut Findings) {
         }
         _ if all <= LAG_SHARE => out.say(context.finding(Severity::Good, told(Fault::Nobody))),
         Some(_) => {
-            let (workers, depth) = (context.work.workers, context.work.depth);
-            out.say(context.finding(Severity::Note, Found::WorkersExhausted { lag, workers, depth }));
+            let lanes = Lanes::of(context.work);
+            out.say(context.finding(Severity::Note, Found::WorkersExhausted { lag, lanes }));
         }
         None => out.say(context.finding(weigh(context, Severity::Warning), told(Fault::Unknown))),
     }
@@ -204,7 +205,12 @@ fn workers_time(context: &WorkContext<'_>) -> Option<WorkersTime> {
     let tallies = || context.work.operations.iter().map(|operation| &operation.tally);
     let failed = if closed { sum_ns(&context.failure) } else { 0.0 };
     let latencies = tallies().map(|tally| sum_ns(tally.service())).sum::<f64>() + failed;
-    let lags = if closed { tallies().map(|tally| sum_ns(&tally.lag)).sum::<f64>() } else { 0.0 };
+    let sum_of = |lag: fn(&Tally) -> &Histogram| tallies().map(|tally| sum_ns(lag(tally))).sum::<f64>();
+    // Of workers that share connections, only a part of the lag is the generator's.
+    let own = |tally: &Tally| tally.own_lag().map_or(0.0, sum_ns);
+    let lags = if closed { tallies().map(own).sum::<f64>() } else { 0.0 };
+    let shared = closed && context.work.connections.is_some();
+    let waited = if shared { (sum_of(|tally| &tally.lag) - lags).max(0.0) } else { 0.0 };
     let Span { elapsed_ns, available_ns } = span(context);
     // A lost driver's operations are there, but not the time that its workers were at them.
     if available_ns <= 0.0 || latencies <= 0.0 || !context.is_whole() {
@@ -214,11 +220,11 @@ fn workers_time(context: &WorkContext<'_>) -> Option<WorkersTime> {
         in_operations_ns: latencies,
         // A worker's wait for its first operation is in the lags too, though not in the time of which this is a part.
         waiting_for_generator_ns: lags.min((available_ns - latencies).max(0.0)),
+        waiting_for_connection_ns: waited,
         available_ns,
         elapsed_ns,
         think: context.work.think,
-        workers: context.work.workers,
-        depth: context.work.depth,
+        lanes: Lanes::of(context.work),
     })
 }
 
@@ -227,7 +233,7 @@ fn workers_time(context: &WorkContext<'_>) -> Option<WorkersTime> {
 /// At the ends of the window a queue fills and empties once: a tenth of ten times its depth.
 fn queue_ran_dry(context: &WorkContext<'_>, in_operations: f64) -> bool {
     let few = context.total() < context.work.slots().saturating_mul(10);
-    let pauses = !context.work.think.is_none();
+    let pauses = !context.work.think.is_none() || context.work.connections.is_some();
     let waits = few || pauses || context.failed() > 0 || context.syncs().next().is_some();
     context.stage.proof.is_some() && !waits && in_operations < 1.0 - LITTLE_TOLERANCE
 }

@@ -3,6 +3,7 @@
 use super::phrase::{Phrase, count, decimal, duration, percent, phrase, rate};
 use super::{Tell, drivers};
 use serde::Serialize;
+use tidemark_measure::record::Work;
 use tidemark_measure::think::Think;
 use tidemark_measure::units;
 
@@ -152,20 +153,60 @@ impl Lag {
 pub struct WorkersTime {
     pub in_operations_ns: f64,
     pub waiting_for_generator_ns: f64,
+    /// Of workers that share connections: while all were in use.
+    pub waiting_for_connection_ns: f64,
     /// From each worker's first operation to its last, added up.
     pub available_ns: f64,
     /// From the first operation of all to the last.
     pub elapsed_ns: f64,
     pub think: Think,
+    pub lanes: Lanes,
+}
+
+/// What carries a work's operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct Lanes {
     pub workers: u32,
+    /// Operations of each worker in flight at once.
     pub depth: u32,
+    /// Connections that all workers share.
+    pub connections: Option<u32>,
+}
+
+impl Lanes {
+    /// Those of a work.
+    pub fn of(work: &Work) -> Self {
+        Self { workers: work.workers, depth: work.depth, connections: work.connections }
+    }
+
+    /// How many operations they carry at once.
+    fn count(self) -> u64 {
+        let own = u64::from(self.workers) * u64::from(self.depth.max(1));
+        self.connections.map_or(own, u64::from)
+    }
+}
+
+/// `4 workers`, `128 (4 workers x depth 32)`, or `4 connections (40 workers)`.
+impl std::fmt::Display for Lanes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let counted = |number: u32, noun: &str| {
+            let plural = if number == 1 { "" } else { "s" };
+            format!("{number} {noun}{plural}")
+        };
+        let workers = counted(self.workers, "worker");
+        match (self.connections, self.depth) {
+            (Some(connections), _) => write!(formatter, "{} ({workers})", counted(connections, "connection")),
+            (None, 0 | 1) => formatter.write_str(&workers),
+            (None, depth) => {
+                let all = u64::from(self.workers) * u64::from(depth);
+                write!(formatter, "{all} ({workers} x depth {depth})")
+            }
+        }
+    }
 }
 
 impl WorkersTime {
-    fn slots(&self) -> u64 {
-        u64::from(self.workers) * u64::from(self.depth.max(1))
-    }
-
     fn in_flight(&self) -> f64 {
         self.in_operations_ns / self.elapsed_ns.max(1.0)
     }
@@ -182,7 +223,14 @@ impl WorkersTime {
             format!("time in operations, all latencies added up: {}", seconds(busy)),
             format!("time ready but waiting for the generator: {}", seconds(waiting)),
         ];
+        if self.lanes.connections.is_some() {
+            lines.push(format!(
+                "time waiting for a free connection: {}",
+                seconds(self.waiting_for_connection_ns)
+            ));
+        }
         if !self.think.is_none() {
+            let waiting = waiting + self.waiting_for_connection_ns;
             let pausing = seconds((self.available_ns - busy - waiting).max(0.0));
             lines.push(format!("time pausing (think time {}): {pausing}", self.think));
         }
@@ -195,20 +243,9 @@ impl WorkersTime {
             seconds(busy),
             seconds(self.elapsed_ns),
             self.in_flight(),
-            pool(self.workers, self.depth)
+            self.lanes
         ));
         lines
-    }
-}
-
-/// `4 workers`, or `128 (4 workers x depth 32)`.
-fn pool(workers: u32, depth: u32) -> String {
-    let plural = if workers == 1 { "" } else { "s" };
-    match depth {
-        0 | 1 => format!("{workers} worker{plural}"),
-        depth => {
-            format!("{} ({workers} worker{plural} x depth {depth})", u64::from(workers) * u64::from(depth))
-        }
     }
 }
 
@@ -235,8 +272,7 @@ pub enum Generator {
     },
     WorkersExhausted {
         lag: Lag,
-        workers: u32,
-        depth: u32,
+        lanes: Lanes,
     },
     /// The processes that are meant, of so many.
     Reserve {
@@ -325,8 +361,9 @@ impl Tell for Generator {
                     " of the p99 service time"
                 ]
             }
-            Generator::WorkersExhausted { lag, .. } => {
-                phrase!["operations waited for a free worker: p99 send lag ", duration(lag.lag_ns[1])]
+            Generator::WorkersExhausted { lag, lanes } => {
+                let lane = if lanes.connections.is_some() { "connection" } else { "worker" };
+                phrase!["operations waited for a free ", lane, ": p99 send lag ", duration(lag.lag_ns[1])]
             }
             Generator::Reserve { reserve, busy, of } => match (reserve, busy.as_slice()) {
                 (Reserve::Enough, [Busy { driver: Some(name), mean, .. }, ..]) => {
@@ -377,7 +414,7 @@ impl Tell for Generator {
                     "only ",
                     decimal(time.in_flight()),
                     " of ",
-                    count(time.slots()),
+                    count(time.lanes.count()),
                     " operations were in flight on average"
                 ]
             }
@@ -401,6 +438,9 @@ impl Tell for Generator {
             }
             Generator::SendLag { .. } => {
                 "Workers were free meanwhile: part of the response times is the generator's own. Use more threads, or a machine that does nothing else (an embedded or local server competes for its processors)."
+            }
+            Generator::WorkersExhausted { lanes: Lanes { connections: Some(_), .. }, .. } => {
+                "All connections were in use: the database was slow, or there are too few of them. Response times include that wait, service times do not."
             }
             Generator::WorkersExhausted { .. } => {
                 "No worker was free: the storage made them wait. Response times include that wait, service times do not."
@@ -457,11 +497,9 @@ impl Tell for Generator {
                 );
                 lag.lines().into_iter().chain([limits]).collect()
             }
-            Generator::WorkersExhausted { lag, workers, depth } => lag
-                .lines()
-                .into_iter()
-                .chain([format!("in flight at most: {}", pool(*workers, *depth))])
-                .collect(),
+            Generator::WorkersExhausted { lag, lanes } => {
+                lag.lines().into_iter().chain([format!("in flight at most: {lanes}")]).collect()
+            }
             Generator::Reserve { busy, .. } => busy.iter().take(SHOWN_MOST).flat_map(Busy::lines).collect(),
             Generator::Agree { time }
             | Generator::Contradiction { time }

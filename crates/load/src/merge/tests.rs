@@ -26,6 +26,7 @@ fn work(stop: Stop) -> Work {
     Work {
         workers: 4,
         depth: 1,
+        connections: None,
         pacing: Pacing::BACK_TO_BACK,
         stop,
         source: SourcePlan::Scan { action: 0, spaces: None, items: None, bytes },

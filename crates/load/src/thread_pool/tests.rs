@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::{Begin, Completion, Null, Operation, Outcome, Session};
-use crate::pacing::{Arrivals, Rate};
+use crate::pacing::{Arrivals, Pacing, Rate, TerminalPause};
 use crate::source::{Choice, Division, Effect, Follow, Order, Size, SourcePlan};
 use crate::stopping::{Steady, Stop};
 use crate::work::Finale;
@@ -49,12 +49,23 @@ fn mix(bytes: u64) -> SourcePlan {
         order: Order::Picked,
         follow: None,
     };
-    SourcePlan::Mix { choices: vec![choice(0, 70.0), choice(1, 30.0)], pool: None }
+    SourcePlan::Mix { choices: vec![choice(0, 70.0), choice(1, 30.0)], pool: None, deck: false }
 }
 
 fn work(workers: u32, source: SourcePlan, stop: Stop) -> Work {
     let pacing = Pacing::BACK_TO_BACK;
-    Work { workers, depth: 1, pacing, stop, source, finale: None, actions: 2, seed: 7, stream: [0, 0] }
+    Work {
+        workers,
+        depth: 1,
+        connections: None,
+        pacing,
+        stop,
+        source,
+        finale: None,
+        actions: 2,
+        seed: 7,
+        stream: [0, 0],
+    }
 }
 
 /// Answers after a fixed time; optionally freezes for 200 ms every second, fails, or never answers.
@@ -265,7 +276,7 @@ fn depth_is_operations_in_flight_and_a_stream_stays_in_order() {
     choices[0].items = Pick::Uniform { low: 0, high: 9 };
     choices[0].order = Order::Consecutive { unit: 2048 };
     let stop = Stop { operations: Some(12), ..Stop::default() };
-    let source = SourcePlan::Mix { choices, pool: None };
+    let source = SourcePlan::Mix { choices, pool: None, deck: false };
     let (result, begun, most) = logged(&Work { depth: 4, ..work(1, source, stop) });
     assert_eq!(most, 4);
     assert_eq!(result.tallies[0].ok, 12);
@@ -282,7 +293,7 @@ fn syncs_follow_writes_and_end_the_work() {
     choices[0].division = Division::Spaces;
     choices[0].follow = Some(Follow { action: 1, every: 3 });
     let stop = Stop { operations: Some(12), ..Stop::default() };
-    let source = SourcePlan::Mix { choices, pool: None };
+    let source = SourcePlan::Mix { choices, pool: None, deck: false };
     let finale = Some(Finale { action: 1, spaces: (1, 2) });
     let (result, begun, _) = logged(&Work { finale, ..work(2, source, stop) });
     // 12 operations on two workers, and what follows them: 3 writes, a sync, 3 writes, a sync each; then one sync of each space.

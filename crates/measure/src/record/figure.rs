@@ -29,6 +29,13 @@ pub enum FigureOf {
         /// Their label.
         operation: String,
     },
+    /// Operations that succeeded within the window, per minute of it, as a share of the most that can be.
+    ShareOfMost {
+        /// Their label.
+        operation: String,
+        /// The most per minute, in thousandths.
+        most_milli_per_minute: u64,
+    },
     /// A percentile of the response times within the window.
     Percentile {
         /// The operations' label.

@@ -121,7 +121,7 @@ fn a_short_document_is_enough() {
     assert_eq!(work.load.stop.give_up_ns, None, "an outage within a timed load is a result");
     assert_eq!(plan.stages[0].on_failure, OnFailure::Stop);
     assert_eq!(job(work).target, Target::Nothing);
-    let SourcePlan::Mix { choices, pool: None } = &work.load.source else { panic!() };
+    let SourcePlan::Mix { choices, pool: None, deck: false } = &work.load.source else { panic!() };
     assert_eq!(choices[0].items, Pick::Uniform { low: 1, high: 100 });
 }
 
@@ -183,7 +183,7 @@ fn the_full_document_gives_what_it_says() {
     assert_eq!((main.load.actions, main.allowed_failures_per_million), (4, 5_000));
     let Pacing::Open { rate, arrivals: Arrivals::Poisson } = &main.load.pacing else { panic!() };
     assert_eq!(rate.points, [(0, 100.0), (30_000_000_000, 2000.0)]);
-    let SourcePlan::Mix { choices, pool } = &main.load.source else { panic!() };
+    let SourcePlan::Mix { choices, pool, .. } = &main.load.source else { panic!() };
     assert_eq!(*pool, Some(PoolPlan { spaces: (1, 4), items: (1, 2000), existing: Some((1, 1000)) }));
     let effects: Vec<_> = choices.iter().map(|choice| choice.effect).collect();
     assert_eq!(effects, [Effect::Uses, Effect::Makes, Effect::Removes, Effect::Free]);

@@ -136,6 +136,7 @@ pub(crate) fn work(
         load: Load {
             workers,
             depth: 1,
+            connections: None,
             pacing,
             stop,
             source,
@@ -227,7 +228,13 @@ fn load(table: &mut Table<'_>, mut around: Around, target: &Target, environment:
     }
     check_pool(table, &common, &choices);
     finish_labels(&mut labels);
-    Doing { pacing, stop, source: SourcePlan::Mix { choices, pool: common.pool }, actions, labels }
+    Doing {
+        pacing,
+        stop,
+        source: SourcePlan::Mix { choices, pool: common.pool, deck: false },
+        actions,
+        labels,
+    }
 }
 
 /// The list of operations: each names its kind and has its settings below.

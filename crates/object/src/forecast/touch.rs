@@ -168,7 +168,7 @@ pub(super) fn touches(work: &Work) -> Vec<Touch<'_>> {
                 Touch { work, job, index, areas: vec![area], size: bytes, choice: None, existing: None };
             job.actions.get(index).map(|_| touch).into_iter().collect()
         }
-        SourcePlan::Mix { choices, pool } => {
+        SourcePlan::Mix { choices, pool, .. } => {
             let touch = |choice: &'_ Choice| {
                 let pooled = pool.as_ref().filter(|_| choice.effect != Effect::Free);
                 let areas = match pooled {

@@ -3,6 +3,7 @@
 use super::highest_rate;
 use crate::plan::{Plan, Work as PlanWork};
 use tidemark_load::source::SourcePlan;
+use tidemark_load::work::Share;
 use tidemark_measure::record::Note;
 use tidemark_measure::units;
 
@@ -87,7 +88,7 @@ pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
         );
         remarks.add("no-time-limit", text);
     }
-    let slots = f64::from(work.load.workers) * f64::from(work.load.depth.max(1));
+    let slots = f64::from(work.load.slots(Share::whole(&work.load)).1);
     if let Some(rate) = highest_rate(work)
         && slots < rate / 1000.0
     {

@@ -49,7 +49,8 @@ static RAMP_UP: Key<Duration> =
         .default("0");
 static RAMP_DOWN: Key<Duration> =
     Key::new("ramp_down", "Full load after the window, not measured", Duration).default("0");
-static RATE: Key<Either<PerTime, List<Map>>> = Key::new(
+/// The rate of an open loop.
+pub static RATE: Key<Either<PerTime, List<Map>>> = Key::new(
     "rate",
     "Open loop: operations are due at fixed times, from which latency counts",
     Either(PerTime, List(Map(&RATE_POINT))),

@@ -46,7 +46,7 @@ fn job(work: &Work) -> &Job {
 }
 
 fn choices(work: &Work) -> &[Choice] {
-    let SourcePlan::Mix { choices, pool: None } = &work.load.source else { panic!() };
+    let SourcePlan::Mix { choices, pool: None, deck: false } = &work.load.source else { panic!() };
     choices
 }
 

@@ -6,7 +6,7 @@ use crate::data::DataSet;
 use crate::dialect::Dialect;
 use crate::instances::Instances;
 use crate::job::{Checks, Isolation, Job, Program, Purpose, Reads, Role, Settings, Spec, Target};
-use crate::workload::{self, Family, Names, Runnable};
+use crate::workload::{self, Family, Names, Runnable, Terminals};
 use std::sync::Arc;
 use tidemark_keys::kinds::{Duration, Flag, Whole, Word};
 use tidemark_keys::{Key, Mapping, Table};
@@ -31,7 +31,7 @@ static PREPARE: Mapping = Mapping::new(
 static LOAD: Mapping = Mapping::new(
     "load",
     "The measured load: transactions",
-    &[&WORKLOAD, &CLIENTS, &INSTANCES, &CHECKS, &READS, &READS_FROM, &LEDGER],
+    &[&WORKLOAD, &CLIENTS, &CONNECTIONS, &INSTANCES, &CHECKS, &READS, &READS_FROM, &LEDGER],
 )
 .with(&[&OPTIONS, &TRANSACTIONS, &TIMING]);
 static CLEANUP: Mapping =
@@ -42,12 +42,19 @@ static WORKLOAD: Key<Names> =
     Key::new("workload", "Which workload", Names).required("write one such as pgbench/tpcb-like");
 static CLIENTS: Key<Whole<u32>> = Key::new(
     "clients",
-    "Connections, on each instance, each with one transaction at a time; with a `rate`, which is that of all instances together, \
-     the limit of transactions in flight",
+    "Clients, on each instance, each with one transaction at a time and, without `connections`, a connection of its own; with a \
+     `rate`, which is that of all instances together, the limit of transactions in flight",
     Whole(1, defaults::MOST_WORKERS),
 )
-.default("1")
+.otherwise("1; where they are terminals, as many as the workload has")
 .also(&["threads", "workers", "concurrency"]);
+static CONNECTIONS: Key<Whole<u32>> = Key::new(
+    "connections",
+    "Connections that all clients share, each for one transaction at a time: a client that pauses has none, and one that finds none \
+     waits, which counts in its response time; every thread and every driver has one at least",
+    Whole(1, defaults::MOST_WORKERS),
+)
+.otherwise("one for each client");
 static INSTANCES: Key<Whole<u32>> = Key::new(
     "instances",
     "How many of the target's `instances` it runs on: the first ones",
@@ -162,13 +169,14 @@ pub(crate) fn work(place: WorkPlace, mut table: Table<'_>, instances: &Instances
         _ => drop_data(&mut table, instances),
     };
     table.finish();
-    let Doing { instances, workers, purpose, settings, pacing, stop, source, labels } = doing;
+    let Doing { instances, workers, connections, purpose, settings, pacing, stop, source, labels } = doing;
     Some(Work {
         name: common.name,
         kind: place.kind,
         load: Load {
             workers,
             depth: 1,
+            connections,
             pacing,
             stop,
             source,
@@ -194,6 +202,7 @@ pub(crate) fn work(place: WorkPlace, mut table: Table<'_>, instances: &Instances
 struct Doing {
     instances: Instances,
     workers: u32,
+    connections: Option<u32>,
     purpose: Purpose,
     settings: Settings,
     pacing: Pacing,
@@ -204,7 +213,15 @@ struct Doing {
 
 fn load(table: &mut Table<'_>, all: &Instances, workload: &Arc<dyn Runnable>, name: &str) -> Doing {
     let instances = instances_of(table, all);
-    let each = table.value(&CLIENTS);
+    let terminals = workload.terminals().map_or(1, |terminals| terminals.count);
+    let each = table.get(&CLIENTS).unwrap_or(terminals.clamp(1, defaults::MOST_WORKERS));
+    if let Some(entry) = table.entry(&CLIENTS).filter(|_| terminals != each && workload.terminals().is_some())
+    {
+        let message =
+            format!("{each} clients are not the {terminals} terminals that {name} has at this size");
+        let help = "remove `clients`; with others, the figures that compare it with the most that can be mean nothing";
+        table.log().warning(&entry.key_span, message, help);
+    }
     let workers = of_all(table, &CLIENTS, each, &instances);
     let target = instances.first();
     if target.dialect == Dialect::Mysql {
@@ -260,11 +277,62 @@ fn load(table: &mut Table<'_>, all: &Instances, workload: &Arc<dyn Runnable>, na
     };
     let choices = actions.iter().enumerate();
     let choices = choices.map(|(number, action)| workload::choice(action, number as u16, workers)).collect();
-    let pacing = timing::pacing(table);
+    let pacing = pacing(table, &**workload, name);
+    let connections = connections(table, &**workload, name, workers, &instances, &pacing);
     let stop = timing::ends(table, instances.first().timeout_ns);
     let labels = actions.iter().map(label).collect();
-    let source = SourcePlan::Mix { choices, pool: None };
-    Doing { instances, workers, purpose: Purpose::Load, settings, pacing, stop, source, labels }
+    let source = SourcePlan::Mix { choices, pool: None, deck: workload.draws_from_a_deck() };
+    Doing { instances, workers, connections, purpose: Purpose::Load, settings, pacing, stop, source, labels }
+}
+
+/// When transactions are due: as the document says, or as people at terminals would have it.
+fn pacing(table: &mut Table<'_>, workload: &dyn Runnable, name: &str) -> Pacing {
+    let asked = timing::pacing(table);
+    let Some(Terminals { pauses, .. }) = workload.terminals() else { return asked };
+    table.meaningless(
+        &[&timing::THINK, &timing::RATE],
+        &format!("the terminals of {name} have pauses of their own"),
+    );
+    let actions = workload.actions();
+    let total: f64 = actions.iter().map(|action| action.weight).sum();
+    let each = actions.iter().zip(&pauses);
+    let weighted = each.map(|(action, pause)| action.weight * (pause.keying_ns + pause.think_mean_ns) as f64);
+    Pacing::Terminals { mean_ns: (weighted.sum::<f64>() / total) as u64, pauses }
+}
+
+/// How many connections the clients share, if they do.
+fn connections(
+    table: &mut Table<'_>,
+    workload: &dyn Runnable,
+    name: &str,
+    clients: u32,
+    instances: &Instances,
+    pacing: &Pacing,
+) -> Option<u32> {
+    let shared = table.get(&CONNECTIONS)?;
+    let place = table.entry(&CONNECTIONS).map(|entry| entry.key_span.clone())?;
+    let refuse = |message: String, help: &str| table.log().error(&place, message, help);
+    if matches!(pacing, Pacing::Open { .. }) {
+        let help = "remove it: `clients` is how many there are";
+        refuse("with a `rate`, clients take connections as transactions are due".into(), help);
+    }
+    if !workload.keeps_connections() {
+        refuse(format!("the clients of {name} keep no connections that they could share"), "remove it");
+    }
+    // A connection is one to one instance, and so are a client's tables.
+    if instances.count() > 1 {
+        refuse(
+            "clients of several instances have connections of their own".into(),
+            "remove it, or use one instance",
+        );
+    }
+    if shared > clients {
+        refuse(
+            format!("{shared} connections are more than the {clients} clients that share them"),
+            "write fewer",
+        );
+    }
+    Some(shared)
 }
 
 /// Whether replicas can serve a load: the target must have some, and nothing may change data there.
@@ -367,6 +435,7 @@ fn scan(
     Doing {
         instances: instances.clone(),
         workers,
+        connections: None,
         purpose,
         settings: Settings::default(),
         pacing: Pacing::Closed { think: tidemark_measure::think::Think::Constant { ns: 0 } },

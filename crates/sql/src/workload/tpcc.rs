@@ -1,5 +1,5 @@
 //! The order entry of wholesale warehouses after the TPC-C specification (revision 5.11): tables, transactions and
-//! consistency conditions. Without its terminals' keying and think times, its results are no TPC-C results.
+//! consistency conditions. Its terminals key and think on request (clause 5.2.5). Its results are no TPC-C results, which are audited.
 
 mod checks;
 mod draw;
@@ -10,7 +10,7 @@ mod schema;
 mod statements;
 mod transactions;
 
-use super::{Action, Check, Family, Figure, Transact, Workload};
+use super::{Action, Check, Family, Figure, Terminals, Transact, Workload};
 use crate::bulk::Bulk;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -21,9 +21,10 @@ use crate::transaction::{End, Transaction};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
-use tidemark_keys::kinds::{Whole, Word};
+use tidemark_keys::kinds::{Parsed, Problem, Whole, Word};
 use tidemark_keys::{Key, Mapping};
 use tidemark_load::engine::Operation;
+use tidemark_load::pacing::TerminalPause;
 use tidemark_measure::rng::Rng;
 
 /// The family.
@@ -35,16 +36,20 @@ pub(crate) static FAMILY: Family = Family {
     )],
     keys: &KEYS,
     read: |_, keys| {
+        let wait = keys.value(&WAIT);
+        let usual = if wait.is_none() { Home::All } else { Home::Fixed };
         options::pack(&Options {
             warehouses: keys.value(&WAREHOUSES),
-            home: keys.value(&HOME),
+            home: keys.get(&HOME).unwrap_or(usual),
             mode: keys.value(&MODE),
+            wait,
         })
     },
     open: |_, options| Ok(Arc::new(Tpcc { options: Options::deserialize(options)? })),
 };
 
-static KEYS: Mapping = Mapping::new("tpcc", "Options of the order entry", &[&WAREHOUSES, &HOME, &MODE]);
+static KEYS: Mapping =
+    Mapping::new("tpcc", "Options of the order entry", &[&WAREHOUSES, &HOME, &MODE, &WAIT]);
 static WAREHOUSES: Key<Whole<u32>> = Key::new(
     "warehouses",
     "Size of the data set: about 100 MB and half a million rows each",
@@ -57,7 +62,7 @@ static HOME: Key<Word<Home>> = Key::new(
      clients then touch few warehouses, which stay in memory",
     Word(&[("all", Home::All), ("fixed", Home::Fixed)]),
 )
-.default("all");
+.otherwise("`all`, with `wait` `fixed`");
 
 static MODE: Key<Word<Mode>> = Key::new(
     "mode",
@@ -66,6 +71,26 @@ static MODE: Key<Word<Mode>> = Key::new(
     Word(&[("statements", Mode::Statements), ("routines", Mode::Routines)]),
 )
 .default("statements");
+
+static WAIT: Key<Parsed<Option<u32>>> = Key::new(
+    "wait",
+    "The specification's keying and think times (about 21 s a transaction), times this number: `1`, `0.1` to hurry, `0` for none; \
+     clients are then its terminals, of which it has 10 for each warehouse, and may share `connections`",
+    Parsed("number from 0 to 10", wait),
+)
+.default("0");
+
+/// A multiple of the specification's pauses in thousandths; `None`: no pauses.
+fn wait(text: &str) -> Result<Option<u32>, Problem> {
+    let factor = text.parse::<f64>().ok().filter(|factor| (0.0..=10.0).contains(factor));
+    let help = "write a number from 0 to 10 with at most three decimals, such as 1 or 0.05";
+    let factor = factor.ok_or_else(|| Problem::new(format!("'{text}' is no number from 0 to 10"), help))?;
+    let thousandths = (factor * 1e3).round();
+    if (thousandths - factor * 1e3).abs() > 1e-6 {
+        return Err(Problem::new(format!("'{text}' has more than three decimals"), help));
+    }
+    Ok(Some(thousandths as u32).filter(|wait| *wait > 0))
+}
 
 /// Where transactions are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +120,9 @@ struct Options {
     home: Home,
     #[serde(default)]
     mode: Mode,
+    /// The specification's pauses, times so many thousandths.
+    #[serde(default)]
+    wait: Option<u32>,
 }
 
 struct Tpcc {
@@ -104,6 +132,8 @@ struct Tpcc {
 /// Numbers of the specification, 4.3.3.1.
 const ITEMS: u64 = 100_000;
 const DISTRICTS: u64 = 10;
+/// Of each warehouse, clause 4.2.2.
+const TERMINALS: u32 = 10;
 const CUSTOMERS: u64 = 3000;
 const ORDERS: u64 = 3000;
 /// The first order that has not been delivered.
@@ -154,15 +184,15 @@ impl Workload for Tpcc {
 
     fn actions(&self) -> Vec<Action> {
         let [new_order, payment, order_status, delivery, stock_level, rolled_back] = LABELS;
-        // The deck of 23 cards of clause 5.2.4.2, as weights. One new order in a hundred has an item that does not exist
-        // (clause 2.4.1.4): it is a kind of its own, so that the others are those that were committed.
+        // Ten of the decks of 23 cards of clause 5.2.4.2. One new order in a hundred has an item that does not exist (clause
+        // 2.4.1.4): it is a kind of its own, so that the others are those that were committed.
         let all = [
-            Action::transaction(new_order, 46.0).weight(9.9),
-            Action::transaction(payment, 7.0).weight(10.0),
-            Action::transaction(order_status, 3.0).reading().weight(1.0),
-            Action::transaction(delivery, 70.0).weight(1.0),
-            Action::transaction(stock_level, 2.0).reading().weight(1.0),
-            Action::transaction(rolled_back, 45.0).weight(0.1),
+            Action::transaction(new_order, 46.0).weight(99.0),
+            Action::transaction(payment, 7.0).weight(100.0),
+            Action::transaction(order_status, 3.0).reading().weight(10.0),
+            Action::transaction(delivery, 70.0).weight(10.0),
+            Action::transaction(stock_level, 2.0).reading().weight(10.0),
+            Action::transaction(rolled_back, 45.0).weight(1.0),
         ];
         let call = |action: Action| Action { explicit: false, statements: 1.0, ..action };
         match self.options.mode {
@@ -171,8 +201,22 @@ impl Workload for Tpcc {
         }
     }
 
+    fn draws_from_a_deck(&self) -> bool {
+        true
+    }
+
+    fn terminals(&self) -> Option<Terminals> {
+        // Keying and mean think times, seconds, of clause 5.2.5.7, in the order of the actions.
+        const PAUSES: [(u64, u64); 6] = [(18, 12), (3, 12), (2, 10), (2, 5), (2, 5), (18, 12)];
+        let wait = u64::from(self.options.wait?);
+        let ns = |seconds: u64| seconds * 1_000_000 * wait;
+        let pause = |(keying, think)| TerminalPause { keying_ns: ns(keying), think_mean_ns: ns(think) };
+        let count = self.options.warehouses.saturating_mul(TERMINALS);
+        Some(Terminals { count, pauses: PAUSES.map(pause).to_vec() })
+    }
+
     fn figures(&self) -> Vec<Figure> {
-        figures::all()
+        figures::all(self.options.warehouses, self.options.wait)
     }
 
     fn checks(&self) -> Vec<Check> {
@@ -200,7 +244,12 @@ impl Transact for Tpcc {
             Home::Fixed => (operation.space.max(1) - 1) % warehouses + 1,
         };
         let calls = self.options.mode == Mode::Routines;
-        let place = transactions::Place { home, warehouses, calls };
+        // A terminal asks for the stock of its own district (clause 2.8.1.1).
+        let own_district = match self.options.home {
+            Home::All => None,
+            Home::Fixed => Some((operation.space.max(1) - 1) / warehouses % DISTRICTS + 1),
+        };
+        let place = transactions::Place { home, warehouses, own_district, calls };
         match operation.action {
             NEW_ORDER => transactions::new_order(transaction, place, End::Commit, rng, buffers).await,
             PAYMENT => transactions::payment(transaction, place, rng, buffers).await,

@@ -271,18 +271,14 @@ fn stage(number: usize, stage: &Stage, terminal: Terminal) {
             kind if kind == work.name => String::new(),
             kind => format!(" ({kind})"),
         };
-        let depth = if work.depth > 1 {
-            format!(", {} operations in flight each", work.depth)
-        } else {
-            String::new()
-        };
+        let sharing = work.sharing();
         let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
         let target = if work.target.is_empty() { String::new() } else { format!(", on {}", work.target) };
         let time = match stage.works.len() {
             1 => String::new(),
             _ => format!(", {}", work.time.describe()),
         };
-        terminal.line(&format!("       {}{kind}: {workers}{depth}{think}{time}{target}", work.name));
+        terminal.line(&format!("       {}{kind}: {workers}{sharing}{think}{time}{target}", work.name));
         for (operation, action) in work.operations().into_iter().zip(&work.actions) {
             terminal.line(&format!("         {operation}"));
             if !action.names.is_empty() {

@@ -10,7 +10,7 @@ fn run(work: &Work, engine: &dyn Sessions) -> Result {
     let control = Control::new(work.stop.bytes);
     let (full, intervals) = crossbeam_channel::bounded(4);
     let (emptied, empty) = unbounded();
-    let slots = work.workers * work.depth;
+    let slots = work.slots(Share::whole(work)).1;
     let thread = ThreadContext {
         clock,
         thread: 0,
@@ -20,14 +20,13 @@ fn run(work: &Work, engine: &dyn Sessions) -> Result {
         seed: work.seed,
     };
     let session = engine.open(thread).unwrap();
-    let open_loop = matches!(work.pacing, Pacing::Open { .. });
     let outlet = Outlet { full, empty, thread: 0 };
     let recorder = Recorder::new(
         0,
         work.actions,
         0,
         work.workers,
-        open_loop,
+        work.waits_for_slots(),
         Endpoints::new(EndpointKind::Endpoint, Vec::new(), 0),
         outlet,
     );
@@ -156,6 +155,42 @@ fn pauses_are_drawn_per_worker_and_change_no_operation() {
     }
 }
 
+/// Terminals that key for 300 ms, and think for 200 ms on average, on an engine that takes 10 ms.
+fn at_terminals(terminals: u32, connections: u32) -> Result {
+    let stop = Stop {
+        warm_up_ns: 5_000 * MS,
+        window_ns: Some(60_000 * MS),
+        drain_ns: 5_000 * MS,
+        ..Stop::default()
+    };
+    let pause = TerminalPause { keying_ns: 300 * MS, think_mean_ns: 200 * MS };
+    let pacing = Pacing::Terminals { mean_ns: 500 * MS, pauses: vec![pause; 2] };
+    let plan = Work { pacing, connections: Some(connections), ..work(terminals, mix(1), stop) };
+    run(&plan, &Slow { service_ns: 10 * MS, ..Slow::default() })
+}
+
+#[test]
+fn terminals_that_share_connections_wait_and_the_wait_counts() {
+    let seconds = 60.0;
+    let law = |terminals: u32, connections: u32| {
+        let result = at_terminals(terminals, connections);
+        let mut all = Tally::default();
+        result.tallies.iter().for_each(|tally| all.add(tally));
+        let per_s = (all.ok - all.late + all.early) as f64 / seconds;
+        assert!(all.own_lag().unwrap().max() < MS, "the generator is never late");
+        assert!((all.service().mean() / (10 * MS) as f64 - 1.0).abs() < 0.01, "{}", all.service().mean());
+        (per_s, all.response.mean() / 1e9)
+    };
+    // Two connections carry 200/s, of which 40 terminals ask for 40 / 0.51 s.
+    let (per_s, response) = law(40, 2);
+    assert!((per_s / (40.0 / 0.51) - 1.0).abs() < 0.03, "{per_s}");
+    assert!(response < 0.013, "{response}");
+    // 400 ask for more than there is. The interactive response time law: what they wait is N / X - Z.
+    let (per_s, response) = law(400, 2);
+    assert!((per_s / 200.0 - 1.0).abs() < 0.001, "{per_s}");
+    assert!((response / (400.0 / 200.0 - 0.5) - 1.0).abs() < 0.02, "{response}");
+}
+
 #[test]
 fn what_never_comes_back_is_counted_as_abandoned() {
     let stop = Stop { window_ns: Some(200 * MS), drain_ns: 100 * MS, ..Stop::default() };
@@ -184,7 +219,7 @@ fn syncs_come_on_top_of_the_operations_asked_for() {
     choices.truncate(1);
     choices[0].follow = Some(Follow { every: 10, action: 1 });
     for depth in [1, 8] {
-        let source = SourcePlan::Mix { choices: choices.clone(), pool: None };
+        let source = SourcePlan::Mix { choices: choices.clone(), pool: None, deck: false };
         let stop = Stop { operations: Some(400), ..Stop::default() };
         let slow = Slow { service_ns: MS, ..Slow::default() };
         let result = run(&Work { depth, ..work(4, source, stop) }, &slow);
@@ -202,7 +237,7 @@ fn a_long_sync_at_the_end_is_no_silence_of_the_load() {
         Stop { window_ns: Some(500 * MS), drain_ns: 1_000 * MS, ..Stop::default() },
         Stop { operations: Some(300), ..Stop::default() },
     ] {
-        let source = SourcePlan::Mix { choices: choices.clone(), pool: None };
+        let source = SourcePlan::Mix { choices: choices.clone(), pool: None, deck: false };
         let finale = Some(Finale { action: 1, spaces: (1, 1) });
         let result = run(&Work { finale, ..work(1, source, stop) }, &slow);
         assert_eq!(result.tallies[1].ok, 1);

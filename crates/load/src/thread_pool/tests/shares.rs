@@ -145,6 +145,19 @@ fn pauses_change_no_operation() {
 }
 
 #[test]
+fn shares_of_terminals_do_what_one_does() {
+    let SourcePlan::Mix { choices, .. } = mix(10) else { unreachable!() };
+    let pause = TerminalPause { keying_ns: 10_000, think_mean_ns: 20_000 };
+    let pacing = Pacing::Terminals { mean_ns: 30_000, pauses: vec![pause; 2] };
+    let source = SourcePlan::Mix { choices, pool: None, deck: true };
+    let terminals = Work { pacing, connections: Some(5), ..work(12, source, of_operations(1_200)) };
+    shares_do_what_one_does(&terminals);
+    // Each terminal has drawn a whole deck of a hundred cards.
+    let (result, ..) = logged(&terminals);
+    assert_eq!(result.tallies.iter().map(|tally| tally.ok).collect::<Vec<_>>(), [12 * 70, 12 * 30]);
+}
+
+#[test]
 fn shares_of_a_closed_loop_do_what_one_does() {
     shares_do_what_one_does(&work(12, mix(10), of_operations(1_003)));
     // Fewer workers than drivers: some have nothing to do.
@@ -163,14 +176,14 @@ fn shares_of_a_pool_and_of_sequences_do_what_one_does() {
     let SourcePlan::Mix { mut choices, .. } = mix(1) else { unreachable!() };
     (choices[0].effect, choices[1].effect) = (Effect::Makes, Effect::Removes);
     let pool = Some(PoolPlan { spaces: (1, 3), items: (1, 200), existing: Some((1, 50)) });
-    shares_do_what_one_does(&work(9, SourcePlan::Mix { choices, pool }, of_operations(900)));
+    shares_do_what_one_does(&work(9, SourcePlan::Mix { choices, pool, deck: false }, of_operations(900)));
 
     let SourcePlan::Mix { mut choices, .. } = mix(1) else { unreachable!() };
     choices[0].items = Pick::Sequence { low: 1, high: 1000 };
     choices[1].division = Division::Items;
     choices[1].follow = Some(Follow { action: 0, every: 3 });
     let finale = Some(Finale { action: 1, spaces: (1, 40) });
-    let source = SourcePlan::Mix { choices, pool: None };
+    let source = SourcePlan::Mix { choices, pool: None, deck: false };
     shares_do_what_one_does(&Work { finale, ..work(8, source, of_operations(500)) });
 }
 

@@ -50,6 +50,8 @@ pub(super) struct Place {
     pub(super) home: u64,
     /// How many there are.
     pub(super) warehouses: u64,
+    /// The district of its terminal, if it has one.
+    pub(super) own_district: Option<u64>,
     /// Whether it is a call of a routine, with the same choices.
     pub(super) calls: bool,
 }
@@ -358,7 +360,8 @@ pub(super) async fn stock_level(
     place: Place,
     rng: &mut Rng,
 ) -> Result<End, Failure> {
-    let (home, district) = (Int(place.home as i64), Int(between(rng, 1, DISTRICTS) as i64));
+    let any = between(rng, 1, DISTRICTS);
+    let (home, district) = (Int(place.home as i64), Int(place.own_district.unwrap_or(any) as i64));
     let threshold = Int(between(rng, 10, 20) as i64);
     if place.calls {
         return routines::call(transaction, routines::STOCK_LEVEL, &[home, district, threshold]).await;
