@@ -60,6 +60,7 @@ function work(run, name, kind, operations, seconds) {
     kind,
     workers: numbers(run, 0).workers,
     depth: 1,
+    connections: null,
     threads: 8,
     offered_per_s: null,
     think: null,

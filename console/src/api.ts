@@ -460,6 +460,15 @@ export type FigureOf =
       };
     }
   | {
+      /** Operations that succeeded within the window, per minute of it, as a share of the most that can be. */
+      share_of_most: {
+        /** The most per minute, in thousandths. */
+        most_milli_per_minute: number;
+        /** Their label. */
+        operation: string;
+      };
+    }
+  | {
       /** A percentile of the response times within the window. */
       percentile: {
         /** What it may be at most, as far as there is a limit, nanoseconds. */
@@ -1188,15 +1197,17 @@ export interface RunEndpoint {
   throughput_per_s: number;
 }
 
-/** A figure that users know a workload by; either a rate or a time. */
+/** A figure that users know a workload by: a rate, a share or a time. */
 export interface RunFigure {
   about: string;
   /** What the time may be at most; null where it has no limit. */
   limit_ns: number | null;
   name: string;
-  /** Null where it is a time. */
+  /** Null where it is no rate. */
   per_minute: number | null;
-  /** Null where it is a rate. */
+  /** Of the most that can be; null where it is no share. */
+  share: number | null;
+  /** Null where it is no time. */
   time_ns: number | null;
   work: string;
 }
@@ -1417,6 +1428,8 @@ export interface RunTotals {
 
 export interface RunWork {
   allowed_failures_per_million: number;
+  /** Connections that the workers share; null where each has its own. */
+  connections: number | null;
   /** Operations of each worker in flight at once. */
   depth: number;
   /** What was done at each of the target's endpoints or instances; none where there is only one. */
@@ -1628,6 +1641,13 @@ export type Think =
       /** Exponential: many short pauses and a few long ones, as between the requests of independent users. */
       exponential: {
         /** The mean, nanoseconds. */
+        mean_ns: number;
+      };
+    }
+  | {
+      /** As a person at a terminal: each kind of operation has a time to key it in and a time to think about what came. */
+      terminal: {
+        /** The mean of both together over the mix, nanoseconds. */
         mean_ns: number;
       };
     };

@@ -5,6 +5,7 @@ use crate::dialect::Dialect;
 use crate::job::{Endpoint, Isolation, Job, Purpose, Role, Tls};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, SourcePlan};
 use tidemark_measure::pick::Pick;
 use tidemark_plan::document;
@@ -205,6 +206,22 @@ fn a_load_has_clients_with_numbers_of_their_own() {
 }
 
 #[test]
+fn terminals_have_the_pauses_of_the_specification() {
+    let work = first(PLAIN, "load: {workload: tpcc, warehouses: 3, wait: 0.5, connections: 4, for: 1s}");
+    assert_eq!((work.load.workers, work.load.connections), (30, Some(4)));
+    let Pacing::Terminals { mean_ns, pauses } = &work.load.pacing else { panic!("{:?}", work.load.pacing) };
+    let seconds = pauses.iter().map(|one| (one.keying_ns / 500_000_000, one.think_mean_ns / 500_000_000));
+    assert_eq!(seconds.collect::<Vec<_>>(), [(18, 12), (3, 12), (2, 10), (2, 5), (2, 5), (18, 12)]);
+    // 23 cards take 10 x 30 + 10 x 15 + 12 + 7 + 7 = 476 s.
+    assert_eq!(*mean_ns, 476_000_000_000 / 2 / 23);
+    let without = first(PLAIN, "load: {workload: tpcc, warehouses: 3, for: 1s}");
+    assert_eq!((without.load.workers, without.load.connections), (1, None));
+    assert_eq!(without.load.pacing, Pacing::BACK_TO_BACK);
+    let options = |work: &Work| job(work).workload.options["home"].clone();
+    assert_eq!((options(&work), options(&without)), ("fixed".into(), "all".into()));
+}
+
+#[test]
 fn data_sets_are_loaded_in_chunks_and_dropped() {
     let fill = first(PLAIN, "prepare: {workload: pgbench/tpcb-like, scale: 10, loaders: 2}");
     assert_eq!((fill.load.workers, job(&fill).purpose), (2, Purpose::Fill { fresh: false }));
@@ -224,6 +241,22 @@ fn options_belong_to_their_workload() {
         ("load: {workload: kv, read_percent: 80%, del_percent: 30%, for: 1s}", "more than 100 % together"),
         ("load: {workload: sysbench/oltp_read_write, table_size: 0, for: 1s}", "out of range"),
         ("init: {}", "does not apply to databases"),
+        (
+            "load: {workload: kv, clients: 4, connections: 5, for: 1s}",
+            "5 connections are more than the 4 clients",
+        ),
+        ("load: {workload: kv, clients: 4, connections: 2, rate: 9/s, for: 1s}", "with a `rate`"),
+        ("load: {workload: connect, clients: 4, connections: 2, for: 1s}", "keep no connections"),
+        (
+            "load: {workload: tpcc, wait: 1, think: 1s, for: 1s}",
+            "the terminals of tpcc have pauses of their own",
+        ),
+        (
+            "load: {workload: tpcc, wait: 1, rate: 5/s, for: 1s}",
+            "the terminals of tpcc have pauses of their own",
+        ),
+        ("load: {workload: tpcc, wait: 0.0001, for: 1s}", "more than three decimals"),
+        ("load: {workload: tpcc, wait: nan, for: 1s}", "no number from 0 to 10"),
     ] {
         refused(PLAIN, stage, expected);
     }
