@@ -203,6 +203,32 @@ fn a_plan_that_changes_under_the_load_is_named() {
     assert!(report.contains("Seq Scan on pgbench"), "{report}");
 }
 
+#[test]
+fn a_key_that_goes_under_the_load_is_named_on_mariadb() {
+    let Some(mut server) = Mariadb::start(&["innodb-flush-log-at-trx-commit=0"]) else { return };
+    let load = "- load: {workload: pgbench/simple-update, clients: 2, total_operations: 200}";
+    let kept = run(&document(&server, &format!("{FILL}\n{load}")));
+    let plans = &database(&kept).plans;
+    assert!(plans.len() >= 2 && plans.iter().all(|plan| plan.changed_to.is_none()), "{plans:?}");
+    assert!(rules(&kept).contains(&"plans-kept"));
+
+    let load = "- load: {workload: pgbench/simple-update, clients: 2, for: 3s, drain: 10s}";
+    let changed = meanwhile(&mut server, load, |server| {
+        server.sql("ALTER TABLE bench.pgbench_accounts DROP PRIMARY KEY");
+    });
+    let judgement = judge(&changed);
+    let finding = judgement.findings.iter().find(|finding| finding.rule() == "plan-changed").unwrap();
+    let evidence = finding.evidence().join("\n");
+    for part in [
+        "UPDATE pgbench_accounts",
+        "SELECT abalance",
+        "on pgbench_accounts by PRIMARY",
+        "ALL on pgbench_accounts",
+    ] {
+        assert!(evidence.contains(part), "{part}: {evidence}");
+    }
+}
+
 const LEDGER: &str = "- load: {workload: pgbench/simple-update, clients: 6, for: 6s, drain: 5s, allowed_failures: 100%, \
                       ledger: true}";
 

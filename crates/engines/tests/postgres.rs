@@ -532,6 +532,17 @@ fn statements_that_are_wrong_are_refused_before_the_load() {
         "{said}"
     );
     run(&document(&server, &load(good)));
+    // A family's other statements need not be this user's to run.
+    run(&document(&server, "- prepare: {workload: pgbench/tpcb-like}"));
+    server.sql("CREATE ROLE reader LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader");
+    let reads =
+        document(&server, "- load: {workload: pgbench/select-only, total_operations: 20, checks: none}");
+    assert_eq!(
+        last(&run(&reads.replace("kind: postgres,", "kind: postgres, user: reader, database: postgres,")))
+            .tally
+            .ok,
+        20
+    );
     // What a transaction makes for itself is not there before it.
     let own = "\"CREATE TEMP TABLE IF NOT EXISTS own (i int)\", \"INSERT INTO own VALUES (1)\"";
     assert_eq!(last(&run(&document(&server, &load(own)))).tally.ok, 20);

@@ -25,7 +25,7 @@ use crate::stream::{RESULTS_MOST, Stream, too_large};
 use crate::value::Value;
 use bytes::{BufMut as _, BytesMut};
 use packet::{Done, malformed};
-use placeholders::Template;
+pub(crate) use placeholders::Template;
 use row::Column;
 use std::io::IoSlice;
 use std::ops::Range;

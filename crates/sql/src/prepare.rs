@@ -64,7 +64,7 @@ impl Place {
         });
         let used = used.map(|used| {
             let after = plans::read(server, self.plans.keys()).plans;
-            DatabaseUse { plans: plans::compared(&self.plans, after), replicas, ..used }
+            DatabaseUse { plans: plans::compared(&self.plans, &after), replicas, ..used }
         });
         (ledger, used)
     }
@@ -456,16 +456,20 @@ fn figures(work: &Work) -> Result<Vec<DeclaredFigure>, String> {
 /// What the planner of a server makes of the statements of these loads.
 ///
 /// # Errors
-/// When it refuses one of a load all of whose statements can be planned: others may make what these need.
+/// When it refuses one that is used, of a load all of whose statements can be planned: others may make what these need.
 fn plans_of<'a>(server: &Server, jobs: impl Iterator<Item = &'a Job>) -> Result<Plans, String> {
-    let mut all = Vec::new();
+    let (mut all, mut used) = (Vec::new(), Vec::new());
     for job in jobs.filter(|job| job.purpose == Purpose::Load) {
-        let statements = workload::open(&job.workload)?.statements(server.target.dialect);
-        all.extend(statements.into_iter().map(|statement| statement.sql));
+        let workload = workload::open(&job.workload)?;
+        let statements: Vec<_> =
+            workload.statements(server.target.dialect).into_iter().map(|statement| statement.sql).collect();
+        if workload.uses_all_statements() && statements.iter().all(|sql| plans::can_be_planned(sql)) {
+            used.extend(statements.iter().cloned());
+        }
+        all.extend(statements);
     }
-    let can_be_planned = all.iter().all(|sql| plans::can_be_planned(sql));
     let planned = plans::read(server, all.iter());
-    match planned.wrong.filter(|_| can_be_planned) {
+    match planned.wrong.iter().find(|(sql, _)| used.contains(sql)) {
         None => Ok(planned.plans),
         Some((sql, failure)) => Err(format!(
             "{} refuses the statement `{sql}`: {failure}; correct it, or prepare first what it needs",

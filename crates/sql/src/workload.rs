@@ -95,6 +95,11 @@ pub trait Workload: Send + Sync {
     /// The statements, which transactions name by their places in this list.
     fn statements(&self, dialect: Dialect) -> Vec<Statement>;
 
+    /// Whether its transactions use all of its statements: one that the server refuses then is a mistake.
+    fn uses_all_statements(&self) -> bool {
+        false
+    }
+
     /// Its kinds of transactions: the actions of its load, in order.
     fn actions(&self) -> Vec<Action>;
 

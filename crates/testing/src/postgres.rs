@@ -154,6 +154,22 @@ impl Postgres {
     /// # Panics
     /// When it does not.
     pub fn restart(&mut self) {
+        let begun = Instant::now();
+        self.spawn();
+        while self.try_sql("SELECT 1").is_none() {
+            let log = std::fs::read_to_string(self.directory.join("log")).unwrap_or_default();
+            assert!(begun.elapsed() < PATIENCE, "the server does not answer: {log}");
+            std::thread::sleep(Duration::from_millis(50));
+            // It does not start before all processes of the one that was killed have noticed.
+            if log.contains("still in use")
+                && self.server.as_mut().is_some_and(|own| own.try_wait().is_ok_and(|ended| ended.is_some()))
+            {
+                self.spawn();
+            }
+        }
+    }
+
+    fn spawn(&mut self) {
         let log = std::fs::File::create(self.directory.join("log")).expect("a file for the log");
         let mut command = self.command("postgres");
         command.arg("-D").arg(self.data()).args(["-p", &self.port.to_string(), "-k"]).arg(&self.directory);
@@ -161,12 +177,6 @@ impl Postgres {
             command.args(["-c", setting]);
         }
         self.server = Some(command.stdout(Stdio::null()).stderr(log).spawn().expect("postgres starts"));
-        let begun = Instant::now();
-        while self.try_sql("SELECT 1").is_none() {
-            let log = || std::fs::read_to_string(self.directory.join("log")).unwrap_or_default();
-            assert!(begun.elapsed() < PATIENCE, "the server does not answer: {}", log());
-            std::thread::sleep(Duration::from_millis(50));
-        }
     }
 
     /// Kills it (SIGKILL), as a crash would end it.

@@ -29,7 +29,9 @@ const OPERATION_SECONDS: usize = 2;
 /// Longest time without a success. The typical gap is taken over the rest of the work, or an outage would hide
 /// itself.
 pub(super) fn outage(context: &WorkContext<'_>, out: &mut Findings) {
-    let Some(longest_gap) = context.work.longest_gap.filter(|_| context.ok > 0) else { return };
+    // The few parts of a preparation may differ as a table does from its index: nobody knows what is usual.
+    let least_ok = if context.measures() { 1 } else { OUTAGE_TIMES_TYPICAL };
+    let Some(longest_gap) = context.work.longest_gap.filter(|_| context.ok >= least_ok) else { return };
     let (length, limit) = (longest_gap.length_ns(), longest_usual_ns(context, longest_gap));
     if length.saturating_sub(own_standstill_ns(context, longest_gap)) < limit {
         return;
@@ -224,6 +226,18 @@ mod tests {
         for text in texts.iter().chain(&more) {
             assert!(evidence.contains(text), "{text} in {evidence}");
         }
+    }
+
+    #[test]
+    fn the_few_parts_of_a_preparation_have_no_usual_length() {
+        let filling = |ok| {
+            let mut run = silent(5, 15);
+            work(&mut run).kind = tidemark_measure::kind::WorkKind::Prepare;
+            work(&mut run).operations[0].tally.ok = ok;
+            run
+        };
+        assert!(said(&filling(3), "outage").is_none());
+        assert!(said(&filling(4000), "outage").is_some());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tidemark_measure::fault::Fault;
 
 /// A statement's text in pieces, and which parameter stands between each and the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Template {
+pub(crate) struct Template {
     pieces: Vec<String>,
     /// Parameters by their number from 0.
     order: Vec<usize>,
@@ -16,7 +16,7 @@ pub(super) struct Template {
 
 impl Template {
     /// Finds the parameters of a statement: not in quoted texts and names, nor in comments.
-    pub(super) fn new(sql: &str) -> Self {
+    pub(crate) fn new(sql: &str) -> Self {
         let (mut pieces, mut order, mut piece) = (Vec::new(), Vec::new(), String::new());
         let mut rest = sql;
         while let Some(at) = rest.find(['$', '\'', '"', '`', '-', '/', '#']) {
@@ -46,7 +46,7 @@ impl Template {
     }
 
     /// The statement as it is prepared.
-    pub(super) fn sql(&self) -> String {
+    pub(crate) fn sql(&self) -> String {
         self.pieces.join("?")
     }
 
@@ -63,6 +63,21 @@ impl Template {
     #[inline]
     pub(super) fn places(&self) -> usize {
         self.order.len()
+    }
+
+    /// How many parameters it must be given.
+    pub(crate) fn given(&self) -> usize {
+        self.order.iter().map(|number| number + 1).max().unwrap_or(0)
+    }
+
+    /// The statement with its parameters in it.
+    ///
+    /// # Errors
+    /// When it is given too few.
+    pub(crate) fn text(&self, given: &[Value<'_>]) -> Result<String, Failure> {
+        let mut text = BytesMut::new();
+        self.push(given, &mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Appends the statement with its parameters in it.

@@ -229,6 +229,10 @@ impl Own {
 }
 
 impl Workload for Own {
+    fn uses_all_statements(&self) -> bool {
+        true
+    }
+
     fn setup(&self) -> &[String] {
         &self.options.setup
     }
