@@ -294,6 +294,7 @@ fn s3(storage: &Element, kind: &str, settings: &Settings<'_>, remarks: &mut Rema
         path_style,
         sign_payload: false,
         storage_class: settings.find(&["storage_class"]).map(|entry| entry.value.to_owned()),
+        encryption: None,
     });
     Some(Storage { target, range, part_bytes, restore_days })
 }

@@ -95,6 +95,11 @@ rgw frontends = beast endpoint=127.0.0.1:{gateway_port} tcp_nodelay=1
 # flush threshold keeps its default, because a low one would make requests wait for the usage log.
 rgw enable usage log = true
 rgw usage log tick interval = 1
+# The gateway is reached on this machine only, without TLS: without this it refuses keys of SSE-C.
+rgw crypt require ssl = false
+# The key `lab` for SSE-KMS.
+rgw crypt s3 kms backend = testing
+rgw crypt s3 kms encryption keys = lab=dGlkZW1hcmsgbGFiJ3Mga2V5LCBubyBzZWNyZXQgISE=
 # Without three lines for each request, which would fill the disk in a long run.
 debug rgw = 0/5
 log file = {dir}/log/$name.log

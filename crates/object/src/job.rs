@@ -1,6 +1,9 @@
 //! A work on object storage, typed and validated: its target and its actions.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use std::path::PathBuf;
 use std::sync::Arc;
 pub use tidemark_plan::content::{Content, Form};
@@ -125,6 +128,58 @@ pub struct S3 {
     pub sign_payload: bool,
     /// `x-amz-storage-class` of writes, if any.
     pub storage_class: Option<String>,
+    /// How the server is to encrypt what is written, if it is.
+    pub encryption: Option<Encryption>,
+}
+
+impl S3 {
+    /// The same, its SSE-C key made from the run's seed if none was given.
+    #[must_use]
+    pub(crate) fn with_key(mut self, seed: u64) -> Self {
+        if let Some(Encryption::Customer { key: key @ None }) = &mut self.encryption {
+            let made =
+                Sha256::new().chain_update(b"Tidemark's key of SSE-C").chain_update(seed.to_le_bytes());
+            *key = Some(Secret::new(STANDARD.encode(made.finalize())));
+        }
+        self
+    }
+}
+
+/// Server-side encryption of S3.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Encryption {
+    /// SSE-S3: with keys of the server's own.
+    Server,
+    /// SSE-KMS: with a key of the server's key management service.
+    Kms {
+        /// Which; `None`: the server's choice.
+        key_id: Option<String>,
+    },
+    /// SSE-C: with a key that every request brings along.
+    Customer {
+        /// 32 bytes in base64; `None`: made from the run's seed.
+        key: Option<Secret>,
+    },
+}
+
+impl Encryption {
+    /// Its name, as S3's documents write it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Encryption::Server => "SSE-S3",
+            Encryption::Kms { .. } => "SSE-KMS",
+            Encryption::Customer { .. } => "SSE-C",
+        }
+    }
+}
+
+/// The key of SSE-C that a text is.
+///
+/// # Errors
+/// What it should have been; never the text.
+pub(crate) fn customer_key(text: &str) -> Result<[u8; 32], &'static str> {
+    let bytes = STANDARD.decode(text).ok();
+    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or("the key of SSE-C is not 32 bytes in base64")
 }
 
 /// A Swift target.

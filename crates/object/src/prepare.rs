@@ -23,6 +23,7 @@ pub(crate) struct Servers {
     running: Vec<Server>,
     scratch: PathBuf,
     data: Arc<DataSet>,
+    seed: u64,
     given_up: GivenUp,
     /// Whether targets are asked anything before the load.
     asks: bool,
@@ -82,7 +83,8 @@ impl Servers {
         let data = DataSet::new(plan.seed, setup.writer, followed_keys(plan), setup.access.clone());
         let given_up = GivenUp::read(setup.allow_destroy)?;
         let asks = !setup.skip_preflight;
-        let mut servers = Self { running: Vec::new(), scratch, data, given_up, asks, heeding: Vec::new() };
+        let (running, heeding, seed) = (Vec::new(), Vec::new(), plan.seed);
+        let mut servers = Self { running, scratch, data, seed, given_up, asks, heeding };
         // A plan that makes containers may begin without them; any other needs them to be there.
         let makes_containers = works(plan).any(|(work, _)| work.kind == WorkKind::Init);
         let mut asked: Vec<&Target> = Vec::new();
@@ -107,9 +109,16 @@ impl Servers {
         Ok(servers)
     }
 
-    /// The job with an embedded target replaced by the address of the server that runs for it.
+    /// The job with an embedded target replaced by the address of the server that runs for it, and with a key if it needs one.
     fn resolve(&mut self, job: &Job) -> Result<Job, String> {
-        let Target::Embedded(embedded) = &job.target else { return Ok(job.clone()) };
+        let embedded = match &job.target {
+            Target::Embedded(embedded) => embedded,
+            Target::S3(s3) => {
+                let target = Target::S3(s3.clone().with_key(self.seed));
+                return Ok(Job { target, actions: job.actions.clone() });
+            }
+            _ => return Ok(job.clone()),
+        };
         let known = self.running.iter().position(|running| running.plan == *embedded);
         let index = match known {
             Some(index) => index,
@@ -128,6 +137,7 @@ impl Servers {
             path_style: true,
             sign_payload: false,
             storage_class: None,
+            encryption: None,
         });
         Ok(Job { target, actions: job.actions.clone() })
     }
@@ -211,7 +221,10 @@ fn followed_keys(plan: &Plan) -> usize {
 /// A target in a few words.
 pub(crate) fn describe(target: &Target) -> String {
     match target {
-        Target::S3(s3) => format!("S3 at {}", s3.http.endpoints.join(", ")),
+        Target::S3(s3) => {
+            let encryption = s3.encryption.as_ref().map(|encryption| format!(" with {}", encryption.name()));
+            format!("S3 at {}{}", s3.http.endpoints.join(", "), encryption.unwrap_or_default())
+        }
         Target::Swift(swift) => format!("Swift at {}", swift.auth.address()),
         Target::Mock(_) => "COSBench's mock storage".into(),
         Target::Nothing => "no storage (`none`)".into(),

@@ -8,9 +8,11 @@
 //! - `empty` deletes a bucket's objects and aborts its multipart uploads; old versions stay.
 //! - `chunked` sends signed chunks of 64 KiB (`STREAMING-AWS4-HMAC-SHA256-PAYLOAD`, the form that every server
 //!   knows); empty objects are sent whole.
+//! - With SSE-C every request on an object's content brings the key along. Tags, deletions and listings need none.
 //! - Without an access key nothing is signed, and `chunked` makes no difference.
 
 mod buckets;
+mod encryption;
 mod request;
 mod uploads;
 mod xml;
@@ -22,9 +24,10 @@ use crate::client::{Client, Content, Reply};
 use crate::content::{COPY, DataSet};
 use crate::endpoint::{Endpoint, Resolver};
 use crate::failure::Failure;
-use crate::job::{Action, S3, Verb};
+use crate::job::{Action, Encryption, S3, Verb};
 use crate::operate::{Done, Intake, Prepared, Protocol, Task, serve};
 use crate::text::{encode, push_decimal};
+use encryption::Concern;
 use request::{Address, Request, Sender};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -60,11 +63,16 @@ impl S3Engine {
 pub(crate) fn resolve(target: &S3) -> Result<Vec<Arc<Endpoint>>, OpenError> {
     let token = target.session_token.as_ref().map_or("", |token| token.reveal());
     let class = target.storage_class.as_deref().unwrap_or("");
+    let kms_key = match &target.encryption {
+        Some(Encryption::Kms { key_id }) => key_id.as_deref().unwrap_or(""),
+        _ => "",
+    };
     let texts = [
         ("access key", target.access_key.reveal()),
         ("session token", token),
         ("region", target.region.as_str()),
         ("storage class", class),
+        ("id of the KMS key", kms_key),
     ];
     if let Some((what, _)) = texts.iter().find(|(_, text)| !text.bytes().all(|byte| byte.is_ascii_graphic()))
     {
@@ -88,7 +96,7 @@ pub(crate) fn resolve(target: &S3) -> Result<Vec<Arc<Endpoint>>, OpenError> {
 
 /// A slot for each endpoint of a target, with its address: for what is asked before the load.
 pub(crate) fn slots(target: &Arc<S3>, reactor: &Rc<Reactor>) -> Result<Vec<(String, Slot)>, OpenError> {
-    let sender = Rc::new(Sender::new(target, reactor));
+    let sender = Rc::new(Sender::new(target, reactor)?);
     let slot = |endpoint: &Arc<Endpoint>| {
         let client = Client::new(reactor, endpoint, &target.http);
         (endpoint.url(), Slot::new(Rc::clone(&sender), client))
@@ -100,7 +108,7 @@ impl Sessions for S3Engine {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         let reactor = Reactor::new(thread.clock, self.target.http.timeout_ns)?;
         let examples = Rc::new(Examples::default());
-        let sender = Rc::new(Sender::new(&self.target, &reactor));
+        let sender = Rc::new(Sender::new(&self.target, &reactor)?);
         let (actions, endpoints, target) =
             (Arc::clone(&self.actions), self.endpoints.clone(), Arc::clone(&self.target));
         let (own_reactor, own_examples) = (Rc::clone(&reactor), Rc::clone(&examples));
@@ -152,7 +160,7 @@ impl Protocol for Slot {
         match &task.action.verb {
             Verb::Get | Verb::GetRange { .. } => self.get(task).await,
             Verb::Put { chunked, if_absent } => self.put(task, *chunked, *if_absent).await,
-            Verb::Head => self.plain(task, Request::head()).await,
+            Verb::Head => self.plain(task, Request::head().that(Concern::Reads)).await,
             Verb::Delete | Verb::Clear => self.plain(task, Request::delete()).await,
             // What takes many requests lives in memory of its own while it lasts: slots stay small.
             Verb::PutMultipart { part_bytes, parallel } => {
@@ -207,7 +215,7 @@ impl Slot {
     async fn get(&mut self, task: &Task<'_>) -> Result<Done, Failure> {
         let mut intake = task.reading();
         let Some(range) = task.range() else {
-            let reply = self.send(task, &Request::get(), &mut intake).await?;
+            let reply = self.send(task, &Request::get().that(Concern::Reads), &mut intake).await?;
             let checked = intake.verify()?;
             return Ok(Done::reading(&reply).checked(checked));
         };
@@ -217,7 +225,7 @@ impl Slot {
         self.value.push(b'-');
         push_decimal(&mut self.value, range.end.saturating_sub(1));
         let header: [(&str, &[u8]); 1] = [("Range", &self.value)];
-        let request = Request::get().plain(&header);
+        let request = Request::get().that(Concern::Reads).plain(&header);
         let client = &mut self.clients[0];
         let reply = self.sender.send(client, &self.address, &request, &mut intake, task.now).await?;
         let wanted = range.end - range.start;
@@ -239,7 +247,7 @@ impl Slot {
         let payload = task.payload();
         let content = Content::Payload(&payload);
         let condition: [(&str, &[u8]); 1] = [("If-None-Match", b"*")];
-        let request = Request::put(content, 0..payload.size()).stored();
+        let request = Request::put(content, 0..payload.size()).that(Concern::Writes);
         let request = request.plain(if if_absent { &condition } else { &[] });
         let request = if chunked { request.in_chunks() } else { request };
         let reply = self.send(task, &request, &mut Intake::default()).await?;
@@ -258,7 +266,7 @@ impl Slot {
         match part_bytes {
             Some(part_bytes) => self.upload(task, content, bytes, part_bytes, 1).await,
             None => {
-                let request = Request::put(content, 0..bytes).stored();
+                let request = Request::put(content, 0..bytes).that(Concern::Writes);
                 let reply = self.send(task, &request, &mut Intake::default()).await?;
                 Ok(Done::after(&reply, bytes))
             }
@@ -276,7 +284,7 @@ impl Slot {
             name.extend_from_slice(COPY.as_bytes());
         });
         let header: [(&str, &[u8]); 1] = [("x-amz-copy-source", &source)];
-        let request = Request::put(Content::Bytes(&[]), 0..0).signed(&header).stored();
+        let request = Request::put(Content::Bytes(&[]), 0..0).signed(&header).that(Concern::Copies);
         let mut intake = Intake::keeping();
         let reply = self.send(task, &request, &mut intake).await?;
         refusal::hidden(&intake.body)?;

@@ -1,6 +1,6 @@
 //! The secrets of a target: where they may be sent, and how they are kept out of what servers say.
 
-use crate::job::{S3, Swift, SwiftAuth, Target};
+use crate::job::{Encryption, S3, Swift, SwiftAuth, Target};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::borrow::Cow;
@@ -63,7 +63,11 @@ fn origin(address: &str) -> Cow<'_, str> {
 
 impl S3 {
     fn secrets(&self) -> Vec<&Secret> {
-        [&self.access_key, &self.secret_key].into_iter().chain(&self.session_token).collect()
+        let key = match &self.encryption {
+            Some(Encryption::Customer { key }) => key.as_ref(),
+            _ => None,
+        };
+        [&self.access_key, &self.secret_key].into_iter().chain(&self.session_token).chain(key).collect()
     }
 
     /// What keeps its secrets out of what servers say. The access key is one: a document may have put any secret there.
@@ -201,6 +205,7 @@ mod tests {
                 path_style: true,
                 sign_payload: false,
                 storage_class: None,
+                encryption: None,
             })
         };
         assert_eq!(s3(&["http://10.0.0.1:8000"]).misdirected(), None);

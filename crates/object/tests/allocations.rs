@@ -13,7 +13,7 @@ use std::net::{TcpListener, TcpStream};
 use support::{PUT, Run, s3};
 use tidemark_load::engine::{Begin, Completion, Operation};
 use tidemark_measure::fault::Fault;
-use tidemark_object::job::Verb;
+use tidemark_object::job::{Encryption, Verb};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -43,16 +43,16 @@ fn serve(mut stream: TcpStream) {
                 }
                 object.copy_from_slice(&bytes[head..head + OBJECT]);
                 used += OBJECT;
-                stream.write_all(b"HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n")
+                stream.write_all(b"HTTP/1.1 200 OK\r\nETag: \"x\"\r\nx-amz-server-side-encryption-customer-algorithm: AES256\r\nContent-Length: 0\r\n\r\n")
             }
             b'D' => stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n"),
-            b'H' => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4096\r\n\r\n"),
+            b'H' => stream.write_all(b"HTTP/1.1 200 OK\r\nx-amz-server-side-encryption-customer-algorithm: AES256\r\nContent-Length: 4096\r\n\r\n"),
             _ if bytes[..head].windows(6).any(|window| window == b"Range:") => stream
-                .write_all(b"HTTP/1.1 206 Partial Content\r\nContent-Length: 1024\r\n\r\n")
+                .write_all(b"HTTP/1.1 206 Partial Content\r\nx-amz-server-side-encryption-customer-algorithm: AES256\r\nContent-Length: 1024\r\n\r\n")
                 .and_then(|()| stream.write_all(&object[..1024])),
             // In two pieces, so that a reply takes more than one read.
             _ => stream
-                .write_all(b"HTTP/1.1 200 OK\r\nServer: test\r\nContent-Length: 4096\r\n\r\n")
+                .write_all(b"HTTP/1.1 200 OK\r\nServer: test\r\nx-amz-server-side-encryption-customer-algorithm: AES256\r\nContent-Length: 4096\r\n\r\n")
                 .and_then(|()| stream.write_all(&object)),
         };
         if sent.is_err() {
@@ -94,9 +94,13 @@ fn a_warm_lane_allocates_nothing() {
     });
     let verbs =
         [PUT, Verb::Get, Verb::GetRange { length: 1024, object_bytes: 1024 }, Verb::Head, Verb::Delete];
-    for path_style in [true, false] {
+    let key = Some("dGlkZW1hcmsncyBrZXkgb2YgdGVzdHMsIG5vdCBhIG8=".into());
+    let encrypted = Some(Encryption::Customer { key });
+    for (path_style, encryption) in [(true, None), (false, None), (true, encrypted)] {
         let mut target = s3(&endpoint, "KEY", "SECRET");
         target.path_style = path_style;
+        target.storage_class = encryption.as_ref().map(|_| "STANDARD".into());
+        target.encryption = encryption;
         let mut run = Run::s3(&target, &verbs, LANES);
         let mut ended = Vec::with_capacity(LANES as usize);
         for action in 0..verbs.len() as u16 {

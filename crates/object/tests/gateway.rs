@@ -9,7 +9,7 @@ use support::{PUT, Run, actions};
 use tidemark_lab::{self as lab, Lab, LabOptions};
 use tidemark_measure::fault::Fault;
 use tidemark_object::conditions::heeded;
-use tidemark_object::job::{Emptied, Job, S3, Swift, SwiftAuth, Target, Verb};
+use tidemark_object::job::{Emptied, Encryption, Job, S3, Swift, SwiftAuth, Target, Verb};
 use tidemark_object::preflight::preflight;
 use tidemark_plan::secret::Secret;
 
@@ -208,5 +208,71 @@ fn s3_verbs_work_on_a_real_gateway() {
         for example in run.examples() {
             println!("{:?}: {}", example.fault, example.text);
         }
+    }
+}
+
+/// 32 bytes in base64, and others.
+const KEY: &str = "dGlkZW1hcmsncyBrZXkgb2YgdGVzdHMsIG5vdCBhIG8=";
+const OTHER_KEY: &str = "dGlkZW1hcmsncyBrZXkgb2YgdGVzdHMsIGFub3RoZXI=";
+
+#[test]
+#[ignore = "makes a Ceph cluster"]
+fn a_real_gateway_encrypts_and_one_that_does_not_is_named() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
+    let cluster = Cluster::up();
+    let range = Verb::GetRange { length: 10_000, object_bytes: 100_000 };
+    let parts = Verb::PutMultipart { part_bytes: 5 << 20, parallel: 3 };
+    let chunked = Verb::Put { chunked: true, if_absent: false };
+    let verbs = [
+        Verb::CreateContainer,
+        PUT,
+        chunked,
+        Verb::Get,
+        range.clone(),
+        Verb::Head,
+        parts.clone(),
+        Verb::Copy,
+    ];
+    let run = |encryption| Run::s3(&S3 { encryption, ..cluster.s3() }, &verbs, 1);
+    let customer = |key: &str| Some(Encryption::Customer { key: Some(key.into()) });
+    run(None).well(&Verb::CreateContainer, 1, 0, 0);
+    // What the server itself says of an object.
+    let mode = |item: u64| {
+        let object = format!("--object=o{item}");
+        let told = cluster.lab.radosgw_admin(&["object", "stat", "--bucket=box1", &object]).unwrap();
+        let attributes: serde_json::Value = serde_json::from_str(&told).unwrap();
+        attributes["attrs"]["user.rgw.crypt.mode"]
+            .as_str()
+            .unwrap_or("plain")
+            .trim_end_matches('\0')
+            .to_owned()
+    };
+    let kms = Some(Encryption::Kms { key_id: Some("lab".into()) });
+    for (first, encryption, expected) in
+        [(10, None, "plain"), (20, customer(KEY), "SSE-C-AES256"), (30, kms, "SSE-KMS")]
+    {
+        let mut run = run(encryption);
+        run.well(&PUT, 1, first, 100_000);
+        run.well(&verbs[2], 1, first + 1, 300_000);
+        run.well(&parts, 1, first + 2, (12 << 20) + 5);
+        assert_eq!(run.well(&range, 1, first, 0).bytes, 10_000);
+        for (item, size) in [(first, 100_000), (first + 1, 300_000), (first + 2, (12 << 20) + 5)] {
+            run.well(&Verb::Head, 1, item, 0);
+            assert_eq!(run.well(&Verb::Get, 1, item, 0).bytes, size);
+            assert_eq!(mode(item), expected, "o{item}");
+        }
+        println!("{expected}: copy: {:?}", run.one(&Verb::Copy, 1, first, 0).fault);
+    }
+    // Without the key, or with another, the object cannot be read.
+    assert_eq!(run(None).one(&Verb::Get, 1, 20, 0).fault, Some(Fault::ClientError));
+    let fault = run(customer(OTHER_KEY)).one(&Verb::Get, 1, 20, 0).fault;
+    assert!(matches!(fault, Some(Fault::Denied | Fault::ClientError)), "{fault:?}");
+    // This gateway takes the header of SSE-S3 and does nothing: 17.2 is the first that knows it.
+    let mut ignored = run(Some(Encryption::Server));
+    let fault = ignored.one(&PUT, 1, 40, 100_000).fault;
+    println!("SSE-S3: {fault:?}, {}", mode(40));
+    assert_eq!(fault.is_some(), mode(40) == "plain");
+    for example in ignored.examples() {
+        println!("{:?}: {}", example.fault, example.text);
     }
 }

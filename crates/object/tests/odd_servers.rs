@@ -13,7 +13,7 @@ use support::{MS, PUT, Run, actions, s3};
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
 use tidemark_object::conditions::heeded;
-use tidemark_object::job::{Action, Content, Form, Job, S3, Target, Verb};
+use tidemark_object::job::{Action, Content, Encryption, Form, Job, S3, Target, Verb};
 use tidemark_object::preflight::preflight;
 
 /// Serves each connection with `serve`, which gets its number; gives the address.
@@ -276,6 +276,67 @@ fn requests_say_what_they_should() {
     target.access_key = "".into();
     Run::of(Target::S3(target), unverified(&[Verb::Head]), 1).well(&Verb::Head, 1, 2, 0);
     assert!(!told.recv().unwrap().contains("Authorization"));
+}
+
+/// 32 bytes in base64.
+const KEY: &str = "dGlkZW1hcmsncyBrZXkgb2YgdGVzdHMsIG5vdCBhIG8=";
+
+const COPY: Verb = Verb::Copy;
+
+#[test]
+fn a_server_that_does_not_confirm_encryption_is_named() {
+    let kms = Encryption::Kms { key_id: Some("lab".into()) };
+    let customer = Encryption::Customer { key: Some(KEY.into()) };
+    let asks = "x-amz-server-side-encryption: ";
+    for (encryption, wanted, reads) in [
+        (Encryption::Server, format!("{asks}AES256\r\n"), false),
+        (kms, format!("{asks}aws:kms\r\nx-amz-server-side-encryption-aws-kms-key-id: lab\r\n"), false),
+        (customer, format!("x-amz-server-side-encryption-customer-key: {KEY}\r\n"), true),
+    ] {
+        let (address, told) = listening();
+        let mut target = target(address);
+        target.encryption = Some(encryption);
+        target.storage_class = Some("STANDARD_IA".into());
+        let verbs = [PUT, Verb::Get, Verb::Head, COPY, Verb::Delete];
+        let mut run = Run::of(Target::S3(target), unverified(&verbs), 1);
+        for verb in &verbs {
+            let fault = run.one(verb, 1, 2, 0).fault;
+            let head = told.recv().unwrap();
+            let asked = matches!(verb, &PUT | Verb::Copy) || reads && *verb != Verb::Delete;
+            assert_eq!(head.contains(&wanted), asked, "{verb:?}: {head}");
+            assert_eq!(fault, asked.then_some(Fault::Protocol), "{verb:?}");
+            assert_eq!(head.contains("x-amz-copy-source-server-side"), reads && *verb == COPY, "{head}");
+            let names = head.split("SignedHeaders=").nth(1).unwrap().split(',').next().unwrap();
+            let names: Vec<&str> = names.split(';').collect();
+            assert!(names.is_sorted() && names.iter().any(|name| name.contains("encryption")) == asked);
+        }
+        let said = run.examples().remove(0).text;
+        assert!(
+            said.contains(&format!(
+                "http://{address} reports success, but its reply does not hold `x-amz-server-side-"
+            )),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_key_of_encryption_that_a_server_repeats_is_masked() {
+    let address = server(|mut stream, _| {
+        while let Some(head) = request(&mut stream) {
+            let key = head.split("customer-key: ").nth(1).and_then(|rest| rest.split('\r').next()).unwrap();
+            let body = format!("<Error><Code>X</Code><Message>not {key} again</Message></Error>");
+            let reply = format!("HTTP/1.1 400 Bad Request\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+            let _ = stream.write_all(reply.as_bytes());
+        }
+    });
+    let mut target = target(address);
+    target.encryption = Some(Encryption::Customer { key: Some(KEY.into()) });
+    let mut run = run(target.clone());
+    assert_eq!(run.one(&PUT, 1, 1, 0).fault, Some(Fault::ClientError));
+    let said = run.examples().remove(0).text;
+    assert!(said.ends_with("400 X: not *** again"), "{said}");
+    assert!(!format!("{target:?}").contains(KEY));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The `target` of a document: what the load runs against.
 
-use crate::job::{self, Embedded, Http, Mock, Place, S3, Swift, SwiftAuth, Target};
+use crate::job::{self, Embedded, Encryption, Http, Mock, Place, S3, Swift, SwiftAuth, Target};
 use crate::secrets::MISDIRECTED;
 use std::path::PathBuf;
 use tidemark_keys::kinds::{
@@ -29,6 +29,7 @@ static KIND_S3: Mapping = Mapping::kind(
         &PATH_STYLE,
         &SIGN_PAYLOAD,
         &STORAGE_CLASS,
+        &ENCRYPTION,
     ],
 )
 .with(&[&HTTP])
@@ -140,6 +141,46 @@ static PATH_STYLE: Key<Flag> =
 static SIGN_PAYLOAD: Key<Flag> =
     Key::new("sign_payload", "Sign the payload, too, rather than `UNSIGNED-PAYLOAD`", Flag).default("false");
 static STORAGE_CLASS: Key<Text> = Key::new("storage_class", "Storage class of writes", Text);
+static ENCRYPTION: Key<Kinds> = Key::new(
+    "encryption",
+    "Server-side encryption of writes; an operation whose reply does not confirm it fails",
+    Kinds(&ENCRYPTIONS),
+);
+
+/// The kinds of server-side encryption.
+static ENCRYPTIONS: [&Mapping; 3] = [&SSE_S3, &SSE_KMS, &SSE_C];
+
+static SSE_S3: Mapping = Mapping::kind("sse-s3", "With keys of the server's own", &[]);
+static SSE_KMS: Mapping =
+    Mapping::kind("sse-kms", "With a key of the server's key management service", &[&KMS_KEY]);
+static SSE_C: Mapping = Mapping::kind(
+    "sse-c",
+    "With a key that every request on an object brings along, reads too",
+    &[&CUSTOMER_KEY.text, &CUSTOMER_KEY.file],
+);
+static KMS_KEY: Key<Text> =
+    Key::new("key_id", "Id of the key", Text).otherwise("the server's choice").expanded();
+static CUSTOMER_KEY: OrFile = OrFile::new("key", "key_file", "Key: 32 bytes in base64")
+    .otherwise("made from the run's seed")
+    .example("${TIDEMARK_SECRET_SSE_C_KEY}");
+
+fn encryption(table: &mut Table<'_>) -> Option<Encryption> {
+    let (kind, mut table) = table.table_of_kind(&ENCRYPTION)?;
+    let read = match kind.name {
+        "sse-c" => {
+            let key = table.secret(&CUSTOMER_KEY);
+            if let Some(Err(wrong)) = key.as_ref().map(|key| job::customer_key(key.reveal())) {
+                let help = "make one with `openssl rand -base64 32`, or remove it";
+                table.log().error(table.place(), wrong, help);
+            }
+            Encryption::Customer { key }
+        }
+        "sse-kms" => Encryption::Kms { key_id: table.get(&KMS_KEY) },
+        _ => Encryption::Server,
+    };
+    table.finish();
+    Some(read)
+}
 
 fn s3(table: &mut Table<'_>) -> S3 {
     let http = http(table, &ENDPOINT, &ENDPOINTS);
@@ -166,6 +207,7 @@ fn s3(table: &mut Table<'_>) -> S3 {
         path_style: table.value(&PATH_STYLE),
         sign_payload: table.value(&SIGN_PAYLOAD),
         storage_class: table.get(&STORAGE_CLASS),
+        encryption: encryption(table),
     }
 }
 

@@ -335,6 +335,10 @@ fn targets_are_checked_before_they_are_needed() {
         (s3("endpoint: http://me:pw@h"), "2:30 error `endpoint`: the address holds credentials"),
         (s3("endpoint: http://h, access_key: a"), "2:1 error `target` has no `secret_key`"),
         (
+            s3("endpoint: http://h, encryption: {kind: sse-c, key: hunter2}"),
+            "2:40 error the key of SSE-C is not 32 bytes in base64",
+        ),
+        (
             s3("endpoint: http://h, access_key: '<accesskey>', secret_key: b"),
             "2:52 error `access_key`: the value is a placeholder",
         ),

@@ -24,7 +24,7 @@ const SKEW_MOST_S: u64 = 300;
 pub(crate) fn preflight(target: &S3, bucket: Option<&[u8]>) -> Result<String, OpenError> {
     let target = Arc::new(S3 { http: patient(&target.http), ..target.clone() });
     let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns)?;
-    let sender = Sender::new(&target, &reactor);
+    let sender = Sender::new(&target, &reactor)?;
     let mut software = Vec::new();
     for endpoint in resolve(&target)? {
         let mut client = Client::new(&reactor, &endpoint, &target.http);

@@ -1,5 +1,6 @@
 //! Requests of S3: addressed, signed, sent, and the refusal of one turned into a failure.
 
+use super::encryption::{Concern, Confirming, Headers};
 use super::refusal;
 use crate::client::{Answer, Body, Client, Content, Reply};
 use crate::failure::Failure;
@@ -16,7 +17,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::SystemTime;
-use tidemark_load::engine::Tick;
+use tidemark_load::engine::{OpenError, Tick};
 use tidemark_measure::fault::Fault;
 use tidemark_reactor::Reactor;
 
@@ -77,14 +78,22 @@ pub(crate) struct Request<'a> {
     query: &'a [u8],
     content: Option<(Content<'a>, Range<u64>)>,
     in_chunks: bool,
-    stored: bool,
+    concern: Concern,
     signed: &'a [(&'a str, &'a [u8])],
     plain: &'a [(&'a str, &'a [u8])],
 }
 
 impl<'a> Request<'a> {
     fn new(method: &'static str, content: Option<(Content<'a>, Range<u64>)>) -> Self {
-        Self { method, query: b"", content, in_chunks: false, stored: false, signed: &[], plain: &[] }
+        Self {
+            method,
+            query: b"",
+            content,
+            in_chunks: false,
+            concern: Concern::Nothing,
+            signed: &[],
+            plain: &[],
+        }
     }
 
     /// A GET.
@@ -117,9 +126,9 @@ impl<'a> Request<'a> {
         Self { query, ..self }
     }
 
-    /// With the target's storage class.
-    pub(crate) fn stored(self) -> Self {
-        Self { stored: true, ..self }
+    /// With what the target's storage class and encryption need for what it does with an object's content.
+    pub(super) fn that(self, concern: Concern) -> Self {
+        Self { concern, ..self }
     }
 
     /// With the body in chunks, each signed.
@@ -127,7 +136,7 @@ impl<'a> Request<'a> {
         Self { in_chunks: true, ..self }
     }
 
-    /// With `x-amz-` headers: names in small letters, sorted, before `x-amz-d`.
+    /// With `x-amz-` headers: names in small letters, sorted, before `x-amz-copy-source-`.
     pub(crate) fn signed(self, signed: &'a [(&'a str, &'a [u8])]) -> Self {
         Self { signed, ..self }
     }
@@ -142,6 +151,7 @@ impl<'a> Request<'a> {
 pub(crate) struct Sender {
     target: Arc<S3>,
     signer: RefCell<Signer>,
+    encryption: Headers,
     reactor: Rc<Reactor>,
     /// Nanoseconds since 1970 when the reactor's clock read 0.
     epoch_ns: u64,
@@ -149,16 +159,20 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// A sender for the calling thread.
-    pub(crate) fn new(target: &Arc<S3>, reactor: &Rc<Reactor>) -> Self {
+    ///
+    /// # Errors
+    /// When the target's encryption has no key.
+    pub(crate) fn new(target: &Arc<S3>, reactor: &Rc<Reactor>) -> Result<Self, OpenError> {
         let token = target.session_token.as_ref().filter(|token| !token.is_empty());
         let signer = Signer::new(&target.access_key, &target.secret_key, &target.region, token);
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self {
+        Ok(Self {
             target: Arc::clone(target),
             signer: RefCell::new(signer),
+            encryption: Headers::new(target.encryption.as_ref())?,
             reactor: Rc::clone(reactor),
             epoch_ns: (since_1970.as_nanos() as u64).saturating_sub(reactor.now()),
-        }
+        })
     }
 
     /// What requests are sent to.
@@ -184,9 +198,12 @@ impl Sender {
         intake: &mut Intake<'_>,
         now: Tick,
     ) -> Result<Reply, Failure> {
-        let reply = self.exchange(client, address, request, intake, now).await?;
+        let awaited = self.encryption.confirmation(request.concern);
+        let mut confirming = Confirming::new(intake, awaited);
+        let reply = self.exchange(client, address, request, &mut confirming, now).await?;
+        let missing = confirming.missing();
         match reply.status {
-            200..300 => Ok(reply),
+            200..300 => missing.map_or(Ok(reply), |header| Err(unconfirmed(client, header))),
             status => Err(refusal::failure(status, &intake.body)),
         }
     }
@@ -239,9 +256,15 @@ impl Sender {
             headers: request.signed,
         };
         let unix_s = self.epoch_ns.saturating_add(now) / 1_000_000_000;
-        let signature = match self.target.storage_class.as_deref().filter(|_| request.stored) {
-            None if !in_chunks => signer.sign(unix_s, &unsigned, head),
-            class => sign_with_more(&mut signer, unix_s, &unsigned, in_chunks.then_some(size), class, head),
+        let more = More {
+            source: self.encryption.of_source(request.concern),
+            decoded: in_chunks.then_some(size),
+            encryption: self.encryption.of(request.concern),
+            class: self.target.storage_class.as_deref().filter(|_| request.concern.makes()),
+        };
+        let signature = match more.is_empty() {
+            true => signer.sign(unix_s, &unsigned, head),
+            false => more.sign(&mut signer, unix_s, &unsigned, head),
         };
         for (name, value) in request.plain {
             push(head, &[name.as_bytes(), b": ", value, b"\r\n"]);
@@ -270,23 +293,60 @@ impl Sender {
     }
 }
 
-/// Signs with headers that only some writes have.
-fn sign_with_more(
-    signer: &mut Signer,
-    unix_s: u64,
-    unsigned: &Unsigned<'_>,
+/// The headers that only some requests have, each kind in the order of their names, and so are the kinds.
+struct More<'a> {
+    /// With which key the source of a copy is read.
+    source: &'a [(&'static str, Vec<u8>)],
+    /// The length of a body in chunks.
     decoded: Option<u64>,
-    class: Option<&str>,
-    head: &mut Vec<u8>,
-) -> Signature {
-    let mut digits = Vec::new();
-    let mut headers = unsigned.headers.to_vec();
-    if let Some(bytes) = decoded {
-        push_decimal(&mut digits, bytes);
-        headers.push(("x-amz-decoded-content-length", &digits));
+    /// How the object is encrypted.
+    encryption: &'a [(&'static str, Vec<u8>)],
+    class: Option<&'a str>,
+}
+
+/// Most headers that a request has beyond those of every request: a copy's source with its key, a decoded length, a key, a
+/// storage class.
+const MORE_MOST: usize = 9;
+
+impl More<'_> {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.decoded.is_none() && self.encryption.is_empty() && self.class.is_none()
     }
-    headers.extend(class.map(|class| ("x-amz-storage-class", class.as_bytes())));
-    signer.sign(unix_s, &Unsigned { headers: &headers, ..*unsigned }, head)
+
+    /// Signs a request with them.
+    fn sign(
+        &self,
+        signer: &mut Signer,
+        unix_s: u64,
+        unsigned: &Unsigned<'_>,
+        head: &mut Vec<u8>,
+    ) -> Signature {
+        let mut digits = Vec::new();
+        self.decoded.inspect(|bytes| push_decimal(&mut digits, *bytes));
+        fn of<'h>(header: &'h (&'static str, Vec<u8>)) -> (&'h str, &'h [u8]) {
+            (header.0, &header.1)
+        }
+        let all = (unsigned.headers.iter().copied())
+            .chain(self.source.iter().map(of))
+            .chain(self.decoded.map(|_| ("x-amz-decoded-content-length", &digits[..])))
+            .chain(self.encryption.iter().map(of))
+            .chain(self.class.map(|class| ("x-amz-storage-class", class.as_bytes())));
+        let mut headers = [("", &[][..]); MORE_MOST];
+        let count = headers.iter_mut().zip(all).map(|(place, header)| *place = header).count();
+        signer.sign(unix_s, &Unsigned { headers: &headers[..count], ..*unsigned }, head)
+    }
+}
+
+/// A server that reported success without having confirmed the encryption.
+#[cold]
+fn unconfirmed(client: &Client, (name, value): (&str, &str)) -> Failure {
+    let url = client.endpoint().url();
+    let text = format!(
+        "{url} reports success, but its reply does not hold `{name}: {value}`: the server ignores server-side encryption, \
+         or does not confirm it"
+    );
+    Failure::in_doubt(Fault::Protocol, text)
 }
 
 fn push(out: &mut Vec<u8>, parts: &[&[u8]]) {

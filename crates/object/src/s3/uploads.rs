@@ -1,5 +1,6 @@
 //! Multipart uploads: begun, their parts sent in parallel, completed; aborted when a part fails.
 
+use super::encryption::Concern;
 use super::request::{Address, Request};
 use super::{Slot, refusal, xml};
 use crate::client::{Client, Content, Reply};
@@ -30,7 +31,7 @@ impl Slot {
             return Err(Failure::without_effect(Fault::Local, text));
         }
         let mut intake = Intake::keeping();
-        let begin = Request::post(Content::Bytes(&[]), 0..0).query(b"uploads=").stored();
+        let begin = Request::post(Content::Bytes(&[]), 0..0).query(b"uploads=").that(Concern::Writes);
         self.send(task, &begin, &mut intake).await?;
         let Some(upload) = xml::text_of(&intake.body, "UploadId").filter(|upload| !upload.is_empty()) else {
             return Err(Failure::in_doubt(Fault::Protocol, "the reply to a new upload has no UploadId"));
@@ -77,7 +78,7 @@ impl Slot {
         let send = async |client: &mut Client, part: u64| {
             let range = part * part_bytes..bytes.min((part + 1) * part_bytes);
             let query = format!("partNumber={}&uploadId={upload}", part + 1);
-            let request = Request::put(content, range).query(query.as_bytes());
+            let request = Request::put(content, range).query(query.as_bytes()).that(Concern::Continues);
             let mut intake = Intake::default().wanting("etag");
             sender.send(client, address, &request, &mut intake, sender.now()).await?;
             match intake.header.take() {

@@ -34,6 +34,7 @@ pub(crate) fn s3(endpoint: &str, access_key: &str, secret_key: &str) -> S3 {
         path_style: true,
         sign_payload: false,
         storage_class: None,
+        encryption: None,
     }
 }
 

@@ -91,5 +91,6 @@ fn target(arguments: &cli::Object, terminal: Terminal) -> Result<Target, Stop> {
         path_style: !arguments.virtual_host,
         sign_payload: false,
         storage_class: None,
+        encryption: None,
     }))
 }
