@@ -23,10 +23,11 @@ export const hidden = '••••••••';
 /** The path of the kind of a mapping. */
 export const kindOf = (path: string) => `${path}.kind`;
 
-/** A key of a form; a mapping is of the first kind unless another was chosen. */
+/** A key of a form; a mapping that must be there is of the first kind unless another was chosen. */
 function field(form: Form, key: FormKey, above: string, values: Values): Field {
   const path = above + key.name;
-  const kind = key.kinds.find((kind) => kind.name === values[kindOf(path)]) ?? key.kinds[0];
+  const chosen = key.kinds.find((kind) => kind.name === values[kindOf(path)]);
+  const kind = chosen ?? (key.required ? key.kinds[0] : undefined);
   const begins = !key.secret && (key.required || form.one_of.includes(key.name));
   return kind ? { path, key, kind, begins } : { path, key, begins };
 }

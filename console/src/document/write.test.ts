@@ -78,6 +78,12 @@ test('a mapping within a target is one of its kinds', () => {
   expect(said(on('swift', { 'auth.user': ' ' }))).toEqual({ 'auth.user': 'Enter a value.' });
 });
 
+test('a mapping that need not be there is absent until its kind is chosen', () => {
+  expect(write(load({ target: 's3' }))).not.toContain('encryption');
+  const chosen = write(on('s3', { 'encryption.kind': 'sse-kms', 'encryption.key_id': 'lab' }));
+  expect(chosen).toContain('  encryption:\n    kind: sse-kms\n    key_id: lab\n');
+});
+
 test('every kind of target is written with all that it requires', () => {
   for (const { form } of targets) {
     const one = load({ target: form.name });

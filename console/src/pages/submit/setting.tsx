@@ -99,7 +99,8 @@ type SettingProps = Omit<SettingsProps, 'fields' | 'main' | 'before'> & { field:
 
 function Setting({ field, values, wrong, enter, sweep = false }: SettingProps) {
   const { path, key, kind } = field;
-  const choices = kind ? key.kinds.map((kind) => kind.name) : key.choices;
+  const isMapping = key.kinds.length > 0;
+  const choices = isMapping ? key.kinds.map((kind) => kind.name) : key.choices;
   const now = valueOf(field, values);
   if (!kind && key.list && key.choices.length > 0) {
     return (
@@ -113,13 +114,13 @@ function Setting({ field, values, wrong, enter, sweep = false }: SettingProps) {
     );
   }
   const change = (event: { currentTarget: { value: string } }) =>
-    enter(kind ? kindOf(path) : path, event.currentTarget.value);
+    enter(isMapping ? kindOf(path) : path, event.currentTarget.value);
   return (
     <Field label={label(key.name)} help={help(field, sweep)} wrong={wrong(path)}>
       {(own) =>
         choices.length > 0 ? (
           <select {...own} value={kind?.name ?? now} onChange={change}>
-            {!kind && <option value="">default</option>}
+            {!(isMapping && key.required) && <option value="">{isMapping ? 'none' : 'default'}</option>}
             {choices.map((choice) => (
               <option key={choice}>{choice}</option>
             ))}
