@@ -100,6 +100,7 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
         path_style: true,
         sign_payload: false,
         storage_class: None,
+        encryption: None,
     });
     let job = Job { target, actions: vec![action(verb)] };
     let data = DataSet::new(1, 1, 0, Default::default());
