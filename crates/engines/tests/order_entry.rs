@@ -267,18 +267,25 @@ fn terminals_share_connections_and_deal_their_decks_out() {
         server.sql("GRANT ALL ON ALL TABLES IN SCHEMA public TO few");
         server.sql("GRANT pg_read_all_stats TO few");
         let few = |text: &str| document(&server, text).replace("user: postgres", "user: few");
-        let done = run(&few(&load("statements", 3)));
+        // On as many threads as connections.
+        let done = try_run(&few(&load("statements", 3)), &options(3)).unwrap();
         dealt(&done, 3);
         let alone = try_run(&few(&load("statements", 3).replace("connections: 3, ", "")), &options(1));
         let refused = alone.map_or_else(|error| error.to_string(), |run| run.stages[0].reason.clone());
         assert!(refused.contains("few"), "ten connections are more than it may have: {refused}");
-        // A client has the warehouse and, for its stock, the district of its own.
-        let asked = load("statements", 3).replace("wait: 0.002, ", "clients: 4, home: fixed, ");
-        let done = run(&few(&asked.replace("total_operations: 2300", "total_operations: 40")));
+        // They share connections without pauses, too: what each does is in the ledger, under the number that nobody else has.
+        let asked = "- load: {workload: tpcc, clients: 10, home: fixed, connections: 3, ledger: true, total_operations: 400}";
+        let done = try_run(&document(&server, asked), &options(3)).unwrap();
+        let stage = &done.stages[0];
+        assert_eq!(stage.works[0].connections, Some(3));
+        let ledger = &stage.proof.as_ref().unwrap().ledgers[0];
+        assert_eq!((ledger.clients, ledger.missing, ledger.unexpected), (3, Some(0), Some(0)), "{ledger:?}");
         assert_eq!(
-            done.stages[0].works[0].connections,
-            Some(3),
-            "they share connections without pauses, too"
+            counts(&done)
+                .iter()
+                .map(|(_, ok, failed)| (*ok, *failed))
+                .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1)),
+            (400, 0)
         );
     }
     if let Some(server) = Mariadb::start(&["innodb-flush-log-at-trx-commit=0"]) {

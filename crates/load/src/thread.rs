@@ -117,13 +117,13 @@ pub struct LoadThread<'a> {
 }
 
 impl<'a> LoadThread<'a> {
-    /// A thread for the workers `first..first + count` of the work, whose load starts at `origin`.
+    /// A thread for these workers of the work, with so many slots, whose load starts at `origin`.
     pub fn new(
         work: &'a Work,
         control: &'a Control,
         clock: Clock,
         origin: Tick,
-        (first, count): (u32, u32),
+        (Share { first, count }, slots): (Share, u32),
         session: Box<dyn Session>,
         mut recorder: Recorder,
     ) -> Self {
@@ -137,7 +137,6 @@ impl<'a> LoadThread<'a> {
             }
         };
         let depth = work.depth.max(1);
-        let slots = work.slots(Share { first, count }).1;
         let own_slots = schedule.is_none() && depth == 1 && work.connections.is_none();
         let waiting = slots.max(count) as usize;
         let mut thread = Self {

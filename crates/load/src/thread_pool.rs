@@ -259,7 +259,7 @@ impl Coordinator for Own<'_> {
     }
 }
 
-/// Runs a share of a work on `threads` threads of this machine (never more than the share has workers), under the control of `coordinator`.
+/// Runs a share of a work on `threads` threads of this machine (never more than the share has workers and slots), under the control of `coordinator`.
 ///
 /// Whether the load is steady, or hopeless, is for the coordinator to decide: this process sees its own share only.
 pub fn run_share(
@@ -282,7 +282,8 @@ pub fn run_share(
             let outlet = Outlet { full: full_in.clone(), empty: empty_out, thread };
             let gate = Gate { ready: ready_in.clone(), start: start_out };
             let (control, own) = (&control, share.of_thread(thread, threads));
-            let body = move || run_thread(work, engine, control, &gate, clock, own, outlet);
+            let slots = work.slots_of_thread(share, thread, threads);
+            let body = move || run_thread(work, engine, control, &gate, clock, (own, slots), outlet);
             let name = format!("load-{thread}");
             // Returning early drops `starts`, which sends the threads already waiting home.
             let handle = std::thread::Builder::new().name(name).spawn_scoped(scope, body);
@@ -374,13 +375,11 @@ fn run_thread(
     control: &Control,
     gate: &Gate,
     clock: Clock,
-    share: Share,
+    (share, (first_slot, slots)): (Share, (u32, u32)),
     outlet: Outlet,
 ) -> std::result::Result<Option<ThreadResult>, OpenError> {
     // By default the kernel rounds sleeps up by 50 us; due times are kept to the microsecond.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let Share { first, count } = share;
-    let (first_slot, slots) = work.slots(share);
     let opened = engine.open(ThreadContext {
         clock,
         thread: outlet.thread,
@@ -393,9 +392,10 @@ fn run_thread(
     let session = opened?;
     let Ok(origin) = gate.start.recv() else { return Ok(None) };
     let endpoints = Endpoints::new(engine.endpoint_kind(), engine.endpoints(), first_slot);
+    let Share { first, count } = share;
     let recorder =
         Recorder::new(origin, work.actions, first, count, work.waits_for_slots(), endpoints, outlet);
-    Ok(Some(LoadThread::new(work, control, clock, origin, (first, count), session, recorder).run()))
+    Ok(Some(LoadThread::new(work, control, clock, origin, (share, slots), session, recorder).run()))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub struct Work {
     pub depth: u32,
     /// How many operations of all workers may be in flight at once, if fewer than `workers` times `depth`: connections that the
     /// workers of a closed loop share. A worker that pauses has none, and one that finds none waits, as its users would. Every
-    /// thread has one at least.
+    /// process that has workers has one at least.
     pub connections: Option<u32>,
     /// When operations are due.
     pub pacing: Pacing,
@@ -41,8 +41,25 @@ impl Work {
             let depth = self.depth.max(1);
             return (share.first.saturating_mul(depth), share.count.saturating_mul(depth));
         };
-        let of = |share: Share| share.of_volume(all.into(), self.workers) as u32;
-        (of(Share { first: 0, count: share.first }), of(share).max(share.count.min(1)))
+        // Rounded to the nearest, so that shares that are nearly even have as many as there are, together.
+        let before = |worker: u32| {
+            let halves = Share { first: 0, count: worker }.of_volume(2 * u64::from(all), self.workers);
+            halves.div_ceil(2) as u32
+        };
+        let first = before(share.first);
+        let count = before(share.first.saturating_add(share.count)) - first;
+        (first, count.max(share.count.min(1)))
+    }
+
+    /// The same for one of the threads of a process, of which there are no more than slots of its share.
+    pub(crate) fn slots_of_thread(&self, share: Share, thread: u32, threads: u32) -> (u32, u32) {
+        if self.connections.is_none() {
+            return self.slots(share.of_thread(thread, threads));
+        }
+        // A cut by workers would round up for every thread, and have more connections than asked for.
+        let (first, count) = self.slots(share);
+        let own = Share { first, count }.of_thread(thread, threads);
+        (own.first, own.count)
     }
 
     /// Whether an operation that is due may have to wait for a slot, which counts in its response time.
@@ -153,6 +170,31 @@ mod tests {
             prop_assert!(sizes().max().unwrap() - sizes().min().unwrap() <= 1);
             let moved: u64 = shares.iter().map(|share| share.of_volume(volume, workers)).sum();
             prop_assert_eq!(moved, if workers == 0 { 0 } else { volume });
+        }
+
+        #[test]
+        fn threads_share_exactly_the_connections_that_there_are(
+            workers in 1u32..500, connections in 1u32..500, drivers in 1u32..9, threads in 1u32..9, offset: u32,
+        ) {
+            let (connections, pacing) = (connections.min(workers), Pacing::BACK_TO_BACK);
+            let source = SourcePlan::Mix { choices: Vec::new(), pool: None, deck: false };
+            let work = Work {
+                workers, depth: 1, connections: Some(connections), pacing, stop: Stop::default(), source, finale: None, actions: 1,
+                seed: 1, stream: [0, 0],
+            };
+            prop_assert_eq!(work.slots(Share::whole(&work)), (0, connections));
+            for share in divide(workers, drivers, offset).into_iter().filter(|share| share.count > 0) {
+                let (first, count) = work.slots(share);
+                prop_assert!((1..=share.count).contains(&count));
+                let threads = threads.min(count);
+                let mut numbers = Vec::new();
+                for thread in 0..threads {
+                    let (first, count) = work.slots_of_thread(share, thread, threads);
+                    prop_assert!(count > 0 && share.of_thread(thread, threads).count > 0);
+                    numbers.extend(first..first + count);
+                }
+                prop_assert!(numbers.into_iter().eq(first..first + count), "no number twice, and none left out");
+            }
         }
     }
 }

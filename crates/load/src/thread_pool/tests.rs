@@ -13,6 +13,7 @@ use tidemark_measure::think::Think;
 
 mod made_time;
 mod shares;
+mod terminals;
 
 const MS: u64 = 1_000_000;
 

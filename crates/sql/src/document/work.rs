@@ -51,7 +51,7 @@ static CLIENTS: Key<Whole<u32>> = Key::new(
 static CONNECTIONS: Key<Whole<u32>> = Key::new(
     "connections",
     "Connections that all clients share, each for one transaction at a time: a client that pauses has none, and one that finds none \
-     waits, which counts in its response time; every thread and every driver has one at least",
+     waits, which counts in its response time; every driver has one at least",
     Whole(1, defaults::MOST_WORKERS),
 )
 .otherwise("one for each client");

@@ -40,7 +40,7 @@ fn run(work: &Work, engine: &dyn Sessions) -> Result {
                 let _ = emptied.send(interval);
             }
         });
-        LoadThread::new(work, &control, clock, 0, (0, work.workers), session, recorder).run()
+        LoadThread::new(work, &control, clock, 0, (Share::whole(work), slots), session, recorder).run()
     });
     merge.flush(&mut Seen::default());
     merge.result(vec![ending(&[result], 0)])
