@@ -113,7 +113,8 @@ pub(super) fn send_lag(context: &WorkContext<'_>, out: &mut Findings) {
     }
     let at = |histogram: &Histogram| [0.5, 0.99, 1.0].map(|fraction| histogram.quantile(fraction));
     let told_apart = tallies().all(|tally| tally.own_lag().is_some());
-    let lag = Lag { lag_ns: at(&lag), own_ns: told_apart.then(|| at(&own)), service_ns: at(&service) };
+    let own_ns = told_apart.then(|| at(&own));
+    let lag = Lag { lag_ns: at(&lag), own_ns, service_ns: at(&service), lanes: Lanes::of(context.work) };
     let share = |lag_ns: u64| match lag_ns {
         0..=LAG_LEAST_NS => 0.0,
         late => late as f64 / lag.service_ns[1].max(1) as f64,
@@ -133,8 +134,7 @@ pub(super) fn send_lag(context: &WorkContext<'_>, out: &mut Findings) {
         }
         _ if all <= LAG_SHARE => out.say(context.finding(Severity::Good, told(Fault::Nobody))),
         Some(_) => {
-            let lanes = Lanes::of(context.work);
-            out.say(context.finding(Severity::Note, Found::WorkersExhausted { lag, lanes }));
+            out.say(context.finding(Severity::Note, Found::WorkersExhausted { lag }));
         }
         None => out.say(context.finding(weigh(context, Severity::Warning), told(Fault::Unknown))),
     }
@@ -396,6 +396,30 @@ mod tests {
         assert!(invalid_for(&run, "generator-busy"), "0.48 x 4 threads on 2 processors");
         run.provenance.host.cores = 4;
         assert!(!invalid_for(&run, "generator-busy"));
+    }
+
+    #[test]
+    fn clients_that_share_connections_wait_for_the_database_and_not_for_the_generator() {
+        let with = |own_ns| {
+            let mut run = healthy();
+            let load = work(&mut run);
+            (load.connections, load.workers) = (Some(2), 40);
+            let tally = &mut load.operations[0].tally;
+            tally.lag.reset();
+            tally.lag.record_many(30 * MS, tally.ok);
+            tally.service_open = tally.response.clone();
+            tally.own_lag_open.record_many(own_ns, tally.ok);
+            run
+        };
+        let waited = said(&with(0), "workers-exhausted").unwrap();
+        assert!(
+            waited.title().starts_with("operations waited for a free connection: p99 send lag 30"),
+            "{}",
+            waited.title()
+        );
+        assert!(waited.evidence().join("\n").contains("in flight at most: 2 connections (40 workers)"));
+        assert!(!invalid_for(&with(0), "generator-slow") && !invalid_for(&with(0), "send-lag"));
+        assert!(invalid_for(&with(30 * MS), "send-lag"), "connections were free");
     }
 
     #[test]

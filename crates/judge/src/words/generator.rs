@@ -133,14 +133,16 @@ pub struct Lag {
     /// Of the lag, the time in which a worker was free; `None` if the record does not tell.
     pub own_ns: Option<[u64; 3]>,
     pub service_ns: [u64; 3],
+    pub lanes: Lanes,
 }
 
 impl Lag {
     fn lines(&self) -> Vec<String> {
         let line = |(place, name): (usize, &str)| {
             let [lag, service] = [self.lag_ns[place], self.service_ns[place]].map(units::duration_ns);
+            let lane = self.lanes.noun();
             let own =
-                self.own_ns.map(|own| format!(" ({} with a worker free)", units::duration_ns(own[place])));
+                self.own_ns.map(|own| format!(" ({} with a {lane} free)", units::duration_ns(own[place])));
             format!("{name}: lag {lag}{}, service time {service}", own.unwrap_or_default())
         };
         ["median", "p99", "largest"].into_iter().enumerate().map(line).collect()
@@ -178,6 +180,11 @@ impl Lanes {
     /// Those of a work.
     pub fn of(work: &Work) -> Self {
         Self { workers: work.workers, depth: work.depth, connections: work.connections }
+    }
+
+    /// What an operation needs one of to be sent.
+    fn noun(self) -> &'static str {
+        if self.connections.is_some() { "connection" } else { "worker" }
     }
 
     /// How many operations they carry at once.
@@ -272,7 +279,6 @@ pub enum Generator {
     },
     WorkersExhausted {
         lag: Lag,
-        lanes: Lanes,
     },
     /// The processes that are meant, of so many.
     Reserve {
@@ -361,8 +367,8 @@ impl Tell for Generator {
                     " of the p99 service time"
                 ]
             }
-            Generator::WorkersExhausted { lag, lanes } => {
-                let lane = if lanes.connections.is_some() { "connection" } else { "worker" };
+            Generator::WorkersExhausted { lag } => {
+                let lane = lag.lanes.noun();
                 phrase!["operations waited for a free ", lane, ": p99 send lag ", duration(lag.lag_ns[1])]
             }
             Generator::Reserve { reserve, busy, of } => match (reserve, busy.as_slice()) {
@@ -436,10 +442,13 @@ impl Tell for Generator {
             Generator::SendLag { fault: Fault::Unknown, .. } => {
                 "This record does not tell whether they waited for a free worker, which is the storage's doing, or for the load generator."
             }
+            Generator::SendLag { lag: Lag { lanes: Lanes { connections: Some(_), .. }, .. }, .. } => {
+                "Connections were free meanwhile: part of the response times is the generator's own. Use more threads, or a machine that does nothing else (a local server competes for its processors)."
+            }
             Generator::SendLag { .. } => {
                 "Workers were free meanwhile: part of the response times is the generator's own. Use more threads, or a machine that does nothing else (an embedded or local server competes for its processors)."
             }
-            Generator::WorkersExhausted { lanes: Lanes { connections: Some(_), .. }, .. } => {
+            Generator::WorkersExhausted { lag: Lag { lanes: Lanes { connections: Some(_), .. }, .. } } => {
                 "All connections were in use: the database was slow, or there are too few of them. Response times include that wait, service times do not."
             }
             Generator::WorkersExhausted { .. } => {
@@ -497,8 +506,8 @@ impl Tell for Generator {
                 );
                 lag.lines().into_iter().chain([limits]).collect()
             }
-            Generator::WorkersExhausted { lag, lanes } => {
-                lag.lines().into_iter().chain([format!("in flight at most: {lanes}")]).collect()
+            Generator::WorkersExhausted { lag } => {
+                lag.lines().into_iter().chain([format!("in flight at most: {}", lag.lanes)]).collect()
             }
             Generator::Reserve { busy, .. } => busy.iter().take(SHOWN_MOST).flat_map(Busy::lines).collect(),
             Generator::Agree { time }
