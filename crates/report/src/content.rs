@@ -333,7 +333,14 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
             "in the throughput, not in the response times",
         ),
         ("Ended after the window", sum(|tally| tally.late), "in the response times, not in the throughput"),
-        ("Due and never sent", work.unsent, "the load fell behind its schedule"),
+        (
+            "Due and never sent",
+            work.unsent,
+            match work.connections {
+                Some(_) => "they waited for a connection when the load ended",
+                None => "the load fell behind its schedule",
+            },
+        ),
         ("Planned but never started", work.undone, "the work was abandoned"),
         ("Planned, and nothing is known of them", work.unknown, "their driver was lost"),
     ];

@@ -203,14 +203,23 @@ pub(super) fn littles_law(context: &WorkContext<'_>, out: &mut Findings) {
 fn workers_time(context: &WorkContext<'_>) -> Option<WorkersTime> {
     let closed = context.work.offered_rate.is_none();
     let tallies = || context.work.operations.iter().map(|operation| &operation.tally);
-    let failed = if closed { sum_ns(&context.failure) } else { 0.0 };
-    let latencies = tallies().map(|tally| sum_ns(tally.service())).sum::<f64>() + failed;
-    let sum_of = |lag: fn(&Tally) -> &Histogram| tallies().map(|tally| sum_ns(lag(tally))).sum::<f64>();
+    let sum_of = |part: fn(&Tally) -> &Histogram| tallies().map(|tally| sum_ns(part(tally))).sum::<f64>();
+    let (services, all_lags) = (sum_of(Tally::service), sum_of(|tally| &tally.lag));
+    let shared = closed && context.work.connections.is_some();
+    let failed = match (closed, context.failure.is_empty()) {
+        (false, _) | (_, true) => 0.0,
+        // There they count from the due times: without the lags that are not in the responses, it is the time in operations.
+        _ if shared => {
+            let lags_of_successes = sum_of(|tally| &tally.response) - services;
+            (sum_ns(&context.failure) - (all_lags - lags_of_successes)).max(0.0)
+        }
+        _ => sum_ns(&context.failure),
+    };
+    let latencies = services + failed;
     // Of workers that share connections, only a part of the lag is the generator's.
     let own = |tally: &Tally| tally.own_lag().map_or(0.0, sum_ns);
     let lags = if closed { tallies().map(own).sum::<f64>() } else { 0.0 };
-    let shared = closed && context.work.connections.is_some();
-    let waited = if shared { (sum_of(|tally| &tally.lag) - lags).max(0.0) } else { 0.0 };
+    let waited = if shared { (all_lags - lags).max(0.0) } else { 0.0 };
     let Span { elapsed_ns, available_ns } = span(context);
     // A lost driver's operations are there, but not the time that its workers were at them.
     if available_ns <= 0.0 || latencies <= 0.0 || !context.is_whole() {
@@ -485,6 +494,38 @@ mod tests {
         };
         work.workers_counts = (0..workers).map(count).collect();
         run
+    }
+
+    #[test]
+    fn a_wait_for_a_connection_is_no_time_in_operations() {
+        // Ten workers over one connection: each operation takes 100 ms, and all but the first wait for 900 ms before it.
+        let waited = |failed: u64| {
+            let mut run = closed(10, 200 - failed, 1_000 * MS, 20_000 * MS, &[(900 * MS, 200)]);
+            let work = work(&mut run);
+            work.connections = Some(1);
+            let tally = &mut work.operations[0].tally;
+            tally.own_lag_open.record_many(10_000, 200);
+            tally.service_open.record_many(100 * MS, 200 - failed);
+            tally.failure.record_many(1_000 * MS, failed);
+            run
+        };
+        for failed in [0, 20, 200] {
+            let run = waited(failed);
+            assert!(
+                !invalid_for(&run, "littles-law") && !invalid_for(&run, "generator-slow"),
+                "{failed} failed"
+            );
+            let found = said(&run, "littles-law").unwrap().what;
+            let What::Generator(Generator::Agree { time }) = found else { panic!("{found:?}") };
+            assert!((time.in_operations_ns / 20e9 - 1.0).abs() < 0.01, "{failed} failed: {time:?}");
+            assert!((time.waiting_for_connection_ns / 180e9 - 1.0).abs() < 0.01, "{failed} failed: {time:?}");
+        }
+        // A server that refuses: each worker has failed once, after 100 ms, for which the last had waited nine times as long.
+        let mut run = waited(200);
+        for count in &mut work(&mut run).workers_counts {
+            (count.failed, count.first_sent_ns, count.last_done_ns) = (20, 1, 1 + 2_000 * MS);
+        }
+        assert!(!invalid_for(&run, "littles-law"), "{:?}", said(&run, "littles-law"));
     }
 
     #[test]
