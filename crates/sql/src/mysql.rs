@@ -14,6 +14,8 @@ mod packet;
 mod placeholders;
 mod row;
 mod startup;
+#[cfg(test)]
+mod tests;
 
 use crate::bulk::Bulk;
 use crate::failure::Failure;
@@ -62,6 +64,8 @@ pub struct Connection {
     columns: Vec<Column>,
     in_transaction: bool,
     committed: bool,
+    /// Whether the server has forgotten the statement that was to be executed.
+    stale: bool,
     version: String,
     standby: bool,
 }
@@ -112,6 +116,7 @@ impl Connection {
             columns: Vec::new(),
             in_transaction: false,
             committed: false,
+            stale: false,
             version: String::new(),
             standby: false,
         };
@@ -188,7 +193,12 @@ impl Connection {
             self.number = 0;
             self.stream.allow_time();
             self.stream.send(part).await?;
-            self.receive(executes).await?;
+            let received = self.receive(executes).await;
+            if received.is_err() && std::mem::take(&mut self.stale) {
+                // The next execution prepares it again.
+                self.known[statement].iter_mut().for_each(|known| known.id = None);
+            }
+            received?;
             // A routine gives more results, the last of which says how it ended.
             self.results.truncate(place + 1);
             self.committed = statement == Control::Commit.number();
@@ -333,7 +343,10 @@ impl Connection {
                 self.results.push(Extent { affected: done.affected, ..Extent::default() });
                 return Ok(done);
             }
-            [0xff, ..] => return Err(packet::failure(payload)),
+            [0xff, ..] => {
+                self.stale = packet::is_of_a_forgotten_statement(payload);
+                return Err(packet::failure(payload));
+            }
             _ => row::columns(payload).ok_or_else(malformed)?,
         };
         self.columns.clear();

@@ -166,12 +166,25 @@ pub(super) fn failure(payload: &[u8]) -> Failure {
     Failure { fault: fault(code).unwrap_or(failure.fault), lost: ends_connection(code), ..failure }
 }
 
+/// Whether an ERR packet is of a prepared statement that is not there any more, or no longer fits its tables
+/// (`ER_UNKNOWN_STMT_HANDLER`, `ER_NEED_REPREPARE`): a proxy changed the server, or a table was altered.
+#[cold]
+pub(super) fn is_of_a_forgotten_statement(payload: &[u8]) -> bool {
+    matches!(payload.get(1..3).map(little), Some(1243 | 1615))
+}
+
 /// The server's words, without the value that they quote where a value is what is wrong.
 fn without_values(code: u16, state: [u8; 5], words: &[u8]) -> Cow<'_, str> {
     let words = String::from_utf8_lossy(words);
     // An expression that is out of range is quoted whole.
     if code == 1690 {
         return words.split_once(" in '").map_or(words.as_ref(), |(before, _)| before).to_owned().into();
+    }
+    // Of a statement that cannot be read, the rest is quoted, with the values in it.
+    if code == 1064 {
+        let (before, rest) = words.split_once(" near '").unwrap_or((&words, ""));
+        let behind = rest.rsplit_once("' ").map_or("", |(_, behind)| behind);
+        return format!("{before}{}{behind}", if behind.is_empty() { "" } else { " " }).into();
     }
     // Wrong values of columns and functions have no class of their own.
     if !matches!(&state[..2], b"22" | b"23") && !matches!(code, 1366 | 1411) {
@@ -260,6 +273,13 @@ mod tests {
             let payload = [b"\xff\x26\x04#", state.as_bytes(), said.as_bytes()].concat();
             assert_eq!(failure(&payload).to_string(), format!("{state} 1062 {expected}"));
         }
+        let syntax = [
+            &b"\xff\x28\x04#42000"[..],
+            b"You have an error in your SQL syntax; check it near 'FORM t WHERE a = 'mine'' at line 1",
+        ]
+        .concat();
+        let said = failure(&syntax).to_string();
+        assert_eq!(said, "42000 1064 You have an error in your SQL syntax; check it at line 1");
         let early = failure(&[0xff, 0x10, 0x04, b'n', b'o']);
         assert_eq!((early.fault, early.to_string()), (Fault::Overloaded, "HY000 1040 no".into()));
     }
