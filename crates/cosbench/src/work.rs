@@ -276,13 +276,15 @@ fn special(
     let spaces = operation::range(settings, "containers", element, type_name, remarks);
     let items = objects.then(|| operation::range(settings, "objects", element, type_name, remarks));
     let (verb, kind, sample) = match kind {
-        Type::Init | Type::Normal | Type::Delay => (Verb::CreateContainer, WorkKind::Init, "init"),
+        Type::Init | Type::Normal | Type::Delay => {
+            (Verb::CreateContainer { versioned: false }, WorkKind::Init, "init")
+        }
         Type::Prepare => {
             let chunked = settings.flag(&["chunked"], remarks);
             (Verb::Put { chunked, if_absent: false }, WorkKind::Prepare, "write")
         }
         Type::MultipartPrepare => (operation::multipart(storage), WorkKind::Prepare, "mwrite"),
-        Type::Cleanup => (Verb::Clear, WorkKind::Cleanup, "delete"),
+        Type::Cleanup => (Verb::Clear { versions: false }, WorkKind::Cleanup, "delete"),
         // What is in them and was not cleaned up may be somebody else's.
         Type::Dispose => (DELETE_CONTAINER, WorkKind::Dispose, "dispose"),
     };
@@ -341,7 +343,7 @@ fn extra(
                 stage of their own before it writes the objects; in COSBench every worker requests each \
                 container that it uses.",
             );
-            Some((Turn::Before, Verb::CreateContainer, WorkKind::Init, "init"))
+            Some((Turn::Before, Verb::CreateContainer { versioned: false }, WorkKind::Init, "init"))
         }
         WorkKind::Cleanup if settings.flag(&["deleteContainer"], remarks) => {
             remarks.note(

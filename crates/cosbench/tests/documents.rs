@@ -140,9 +140,9 @@ fn five_stages_become_the_plan_that_they_say() {
     }
 
     let scans = [
-        (0, Verb::CreateContainer, None, 0, 1),
+        (0, Verb::CreateContainer { versioned: false }, None, 0, 1),
         (1, Verb::Put { chunked: false, if_absent: false }, Some((1, 500)), 4, 1000),
-        (3, Verb::Clear, Some((1, 500)), 0, 1),
+        (3, Verb::Clear { versions: false }, Some((1, 500)), 0, 1),
         (4, Verb::DeleteContainer { empty: Emptied::Never }, None, 0, 1),
     ];
     for (index, verb, items, number, unit) in scans {
@@ -212,7 +212,10 @@ fn every_operation_of_the_union_dialect_is_understood() {
     assert_eq!(job(&multi.works[0]).actions[0].verb, Verb::PutMultipart { part_bytes: 8 << 20, parallel: 1 });
     assert_eq!(multi.works[0].labels[0].class.name(), "mwrite");
     let create = &plan.stages[0].works[0];
-    assert_eq!((create.kind, &job(create).actions[0].verb), (WorkKind::Init, &Verb::CreateContainer));
+    assert_eq!(
+        (create.kind, &job(create).actions[0].verb),
+        (WorkKind::Init, &Verb::CreateContainer { versioned: false })
+    );
     let delete = &plan.stages[5].works[0];
     assert_eq!(job(delete).actions[0].verb, Verb::DeleteContainer { empty: Emptied::Never });
     assert_eq!((plan.stages[3].works.len(), plan.stages[3].pause_ns), (0, 5 * SECOND));

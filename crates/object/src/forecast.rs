@@ -103,7 +103,8 @@ impl Preview {
                 None => {}
             }
         }
-        if touch.deletes() && touch.existing.is_none() || matches!(touch.verb(), Verb::CreateContainer) {
+        if touch.deletes() && touch.existing.is_none() || matches!(touch.verb(), Verb::CreateContainer { .. })
+        {
             return;
         }
         let containers = place.containers();
@@ -172,7 +173,7 @@ impl Preview {
         for area in &touch.areas {
             let spaces = Area { spaces: area.spaces, items: (0, 0) };
             match touch.verb() {
-                Verb::CreateContainer => {
+                Verb::CreateContainer { .. } => {
                     let stored = Stored { area: spaces, least: 0, most: 0, mean: 0.0, certain };
                     self.containers.put(&containers, stored);
                 }

@@ -314,7 +314,10 @@ pub struct Action {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Verb {
     /// Makes a container; one that exists already and is ours is a success.
-    CreateContainer,
+    CreateContainer {
+        /// Have it keep the versions of its objects (S3).
+        versioned: bool,
+    },
     /// Deletes a container; one that does not exist is a success.
     DeleteContainer {
         /// Whether the objects in it are deleted first.
@@ -348,7 +351,10 @@ pub enum Verb {
     /// Deletes an object; one that does not exist is a failure only if the server reports one.
     Delete,
     /// Sees to it that an object is not there, for cleaning up: one that does not exist is a success.
-    Clear,
+    Clear {
+        /// And none of its versions and delete markers (S3).
+        versions: bool,
+    },
     /// Deletes `count` consecutive objects from the item on, in one request.
     DeleteMany {
         /// How many.

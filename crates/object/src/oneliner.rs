@@ -155,11 +155,11 @@ impl OneLiner {
     /// A stage that goes once through all containers or objects, with as many workers as there is work for.
     fn scan(&self, kind: WorkKind) -> Stage {
         let (verb, on_objects, class) = match kind {
-            WorkKind::Init => (Verb::CreateContainer, false, OperationClass::Init),
+            WorkKind::Init => (Verb::CreateContainer { versioned: false }, false, OperationClass::Init),
             WorkKind::Dispose => {
                 (Verb::DeleteContainer { empty: Emptied::Never }, false, OperationClass::Dispose)
             }
-            WorkKind::Cleanup => (Verb::Clear, true, OperationClass::Delete),
+            WorkKind::Cleanup => (Verb::Clear { versions: false }, true, OperationClass::Delete),
             _ => (PUT, true, OperationClass::Write),
         };
         let (spaces, items) = ((1, self.containers), on_objects.then_some((1, self.objects)));

@@ -129,7 +129,7 @@ impl Prepared {
     fn write(&self, key: Key) -> Option<Write> {
         match self.verb {
             Verb::Put { .. } | Verb::PutMultipart { .. } => Some(self.content.write(key)),
-            Verb::Delete | Verb::Clear => Some(self.content.delete(key)),
+            Verb::Delete | Verb::Clear { .. } => Some(self.content.delete(key)),
             _ => None,
         }
     }
@@ -254,7 +254,9 @@ impl<'a> Task<'a> {
         let mut words = format!("{} ", word(&self.action.verb)).into_bytes();
         self.action.names.push_container(&mut words, self.operation.space);
         match &self.action.verb {
-            Verb::CreateContainer | Verb::DeleteContainer { .. } | Verb::List { by_object: false, .. } => {}
+            Verb::CreateContainer { .. }
+            | Verb::DeleteContainer { .. }
+            | Verb::List { by_object: false, .. } => {}
             Verb::PutFile { .. } => {
                 words.push(b'/');
                 words.extend_from_slice(self.file().map_or("?", |file| &file.name).as_bytes());
@@ -280,14 +282,14 @@ pub(crate) fn not_empty(failure: &Failure, kind: &str, container: &str) -> Failu
 /// A verb in the words of failures.
 fn word(verb: &Verb) -> &'static str {
     match verb {
-        Verb::CreateContainer => "create container",
+        Verb::CreateContainer { .. } => "create container",
         Verb::DeleteContainer { .. } => "delete container",
         Verb::Put { .. } => "put",
         Verb::PutMultipart { .. } => "put in parts",
         Verb::Get => "get",
         Verb::GetRange { .. } => "get range of",
         Verb::Head => "head",
-        Verb::Delete | Verb::Clear => "delete",
+        Verb::Delete | Verb::Clear { .. } => "delete",
         Verb::DeleteMany { .. } => "delete several from",
         Verb::Copy => "copy",
         Verb::List { .. } => "list",
@@ -397,7 +399,7 @@ pub(crate) async fn serve(
             task.now = reactor.now();
         };
         let result = match result {
-            Err(failure) if action.verb == Verb::Clear && protocol.tells_gone(&failure) => {
+            Err(failure) if matches!(action.verb, Verb::Clear { .. }) && protocol.tells_gone(&failure) => {
                 Ok(Done::at(reactor.now(), 0))
             }
             result => result,

@@ -18,7 +18,7 @@ pub(crate) fn check(policy: &Policy, who: &str, job: &Job) -> Result<(), String>
     }
     job.actions.iter().try_for_each(|action| match &action.verb {
         Verb::PutFile { directory, .. } | Verb::WriteLocal { directory } => policy.allow(who, directory),
-        Verb::CreateContainer
+        Verb::CreateContainer { .. }
         | Verb::DeleteContainer { .. }
         | Verb::Put { .. }
         | Verb::PutMultipart { .. }
@@ -26,7 +26,7 @@ pub(crate) fn check(policy: &Policy, who: &str, job: &Job) -> Result<(), String>
         | Verb::GetRange { .. }
         | Verb::Head
         | Verb::Delete
-        | Verb::Clear
+        | Verb::Clear { .. }
         | Verb::DeleteMany { .. }
         | Verb::Copy
         | Verb::List { .. }

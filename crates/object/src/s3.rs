@@ -5,7 +5,7 @@
 //!
 //! - Connections go to the endpoints' addresses, in virtual-host style too: the bucket is in the `Host` header
 //!   alone, and TLS verifies the endpoint's certificate.
-//! - `empty` deletes a bucket's objects and aborts its multipart uploads; old versions stay.
+//! - `empty` deletes a bucket's objects with all their versions, and aborts its multipart uploads.
 //! - `chunked` sends signed chunks of 64 KiB (`STREAMING-AWS4-HMAC-SHA256-PAYLOAD`, the form that every server
 //!   knows); empty objects are sent whole.
 //! - With SSE-C every request on an object's content brings the key along. Tags, deletions and listings need none.
@@ -15,6 +15,7 @@ mod buckets;
 mod encryption;
 mod request;
 mod uploads;
+mod versions;
 mod xml;
 
 pub(crate) mod preflight;
@@ -149,7 +150,7 @@ impl Protocol for Slot {
         self.address.begin(&self.sender, &self.clients[0], |name| names.push_container(name, container));
         if !matches!(
             task.action.verb,
-            Verb::CreateContainer
+            Verb::CreateContainer { .. }
                 | Verb::DeleteContainer { .. }
                 | Verb::DeleteMany { .. }
                 | Verb::List { .. }
@@ -161,7 +162,8 @@ impl Protocol for Slot {
             Verb::Get | Verb::GetRange { .. } => self.get(task).await,
             Verb::Put { chunked, if_absent } => self.put(task, *chunked, *if_absent).await,
             Verb::Head => self.plain(task, Request::head().that(Concern::Reads)).await,
-            Verb::Delete | Verb::Clear => self.plain(task, Request::delete()).await,
+            Verb::Clear { versions: true } => Box::pin(self.clear_versions(task)).await,
+            Verb::Delete | Verb::Clear { .. } => self.plain(task, Request::delete()).await,
             // What takes many requests lives in memory of its own while it lasts: slots stay small.
             Verb::PutMultipart { part_bytes, parallel } => {
                 let payload = task.payload();
@@ -169,7 +171,7 @@ impl Protocol for Slot {
                 Box::pin(self.upload(task, Content::Payload(&payload), bytes, *part_bytes, *parallel)).await
             }
             Verb::PutFile { part_bytes, .. } => Box::pin(self.put_file(task, *part_bytes)).await,
-            Verb::CreateContainer => Box::pin(self.create_bucket(task)).await,
+            Verb::CreateContainer { versioned } => Box::pin(self.create_bucket(task, *versioned)).await,
             Verb::DeleteContainer { empty } => Box::pin(self.delete_bucket(task, empty)).await,
             Verb::DeleteMany { count } => Box::pin(self.delete_numbered(task, *count)).await,
             Verb::Copy => Box::pin(self.copy(task)).await,

@@ -157,7 +157,7 @@ impl Protocol for Slot {
             Verb::Get | Verb::GetRange { .. } => self.get(task).await,
             Verb::Put { chunked, if_absent } => self.put(task, *chunked, *if_absent).await,
             Verb::Head | Verb::GetTags => self.plain(task, "HEAD", &[]).await,
-            Verb::Delete | Verb::Clear => self.plain(task, "DELETE", &[]).await,
+            Verb::Delete | Verb::Clear { .. } => self.plain(task, "DELETE", &[]).await,
             // What takes many requests lives in memory of its own while it lasts: slots stay small.
             Verb::PutMultipart { part_bytes, parallel } => {
                 let payload = task.payload();
@@ -173,7 +173,7 @@ impl Protocol for Slot {
                 .await
             }
             Verb::PutFile { part_bytes, .. } => Box::pin(self.put_file(task, *part_bytes)).await,
-            Verb::CreateContainer => Box::pin(self.create_container(task)).await,
+            Verb::CreateContainer { .. } => Box::pin(self.create_container(task)).await,
             Verb::DeleteContainer { empty } => Box::pin(self.delete_container(task, empty)).await,
             Verb::DeleteMany { count } => Box::pin(self.delete_numbered(task, *count)).await,
             Verb::Copy => Box::pin(self.copy(task)).await,

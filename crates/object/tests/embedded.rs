@@ -31,7 +31,7 @@ const EMPTY: Verb = Verb::DeleteContainer { empty: Emptied::Always };
 fn every_verb_does_what_it_says_and_the_server_counts_the_same() {
     let (server, target) = server();
     let verbs = [
-        Verb::CreateContainer,
+        Verb::CreateContainer { versioned: false },
         PUT,
         Verb::Get,
         RANGE,
@@ -48,8 +48,8 @@ fn every_verb_does_what_it_says_and_the_server_counts_the_same() {
         Verb::DeleteContainer { empty: Emptied::Never },
     ];
     let mut run = Run::s3(&target, &verbs, 1);
-    run.well(&Verb::CreateContainer, 2, 0, 0);
-    run.well(&Verb::CreateContainer, 2, 0, 0);
+    run.well(&Verb::CreateContainer { versioned: false }, 2, 0, 0);
+    run.well(&Verb::CreateContainer { versioned: false }, 2, 0, 0);
     for item in 1..=5 {
         assert_eq!(run.well(&PUT, 2, item, 100_000).bytes, 100_000);
     }

@@ -65,7 +65,7 @@ fn swift_verbs_work_on_a_real_gateway() {
     let refused = preflight(&job(&wrong), None).unwrap_err().to_string();
     assert!(refused.contains("rejected user") && refused.contains("key"), "{refused}");
 
-    let create = Verb::CreateContainer;
+    let create = Verb::CreateContainer { versioned: false };
     let empty = Verb::DeleteContainer { empty: Emptied::Always };
     let full = Verb::DeleteContainer { empty: Emptied::Never };
     let chunked = Verb::Put { chunked: true, if_absent: false };
@@ -146,7 +146,7 @@ fn s3_verbs_work_on_a_real_gateway() {
     let key = check(S3 { access_key: "NOBODY".into(), ..target.clone() }, None).unwrap_err();
     assert!(key.contains("rejects the access key"), "{key}");
 
-    let create = Verb::CreateContainer;
+    let create = Verb::CreateContainer { versioned: false };
     let empty = Verb::DeleteContainer { empty: Emptied::Always };
     let full = Verb::DeleteContainer { empty: Emptied::Never };
     let chunked = Verb::Put { chunked: true, if_absent: false };
@@ -224,7 +224,7 @@ fn a_real_gateway_encrypts_and_one_that_does_not_is_named() {
     let parts = Verb::PutMultipart { part_bytes: 5 << 20, parallel: 3 };
     let chunked = Verb::Put { chunked: true, if_absent: false };
     let verbs = [
-        Verb::CreateContainer,
+        Verb::CreateContainer { versioned: false },
         PUT,
         chunked,
         Verb::Get,
@@ -235,7 +235,7 @@ fn a_real_gateway_encrypts_and_one_that_does_not_is_named() {
     ];
     let run = |encryption| Run::s3(&S3 { encryption, ..cluster.s3() }, &verbs, 1);
     let customer = |key: &str| Some(Encryption::Customer { key: Some(key.into()) });
-    run(None).well(&Verb::CreateContainer, 1, 0, 0);
+    run(None).well(&Verb::CreateContainer { versioned: false }, 1, 0, 0);
     // What the server itself says of an object.
     let mode = |item: u64| {
         let object = format!("--object=o{item}");
@@ -275,4 +275,65 @@ fn a_real_gateway_encrypts_and_one_that_does_not_is_named() {
     for example in ignored.examples() {
         println!("{:?}: {}", example.fault, example.text);
     }
+}
+
+#[test]
+#[ignore = "makes a Ceph cluster"]
+fn a_real_gateway_keeps_versions_and_none_are_left() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
+    let cluster = Cluster::up();
+    let versioned = Verb::CreateContainer { versioned: true };
+    let plain = Verb::CreateContainer { versioned: false };
+    let clear = Verb::Clear { versions: true };
+    let marking = Verb::Clear { versions: false };
+    let empty = Verb::DeleteContainer { empty: Emptied::Always };
+    let verbs = [
+        versioned.clone(),
+        plain.clone(),
+        PUT,
+        Verb::Get,
+        Verb::Delete,
+        clear.clone(),
+        marking.clone(),
+        empty.clone(),
+    ];
+    let mut run = Run::s3(&cluster.s3(), &verbs, 1);
+    // All entries of the bucket's index as the server itself tells them: objects, versions, delete markers.
+    let entries = |bucket: &str| {
+        let told = cluster.lab.radosgw_admin(&["bucket", "list", &format!("--bucket={bucket}")]).unwrap();
+        let told: Vec<serde_json::Value> = serde_json::from_str(&told).unwrap();
+        let mut names: Vec<_> = told.iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    };
+    run.well(&versioned, 1, 0, 0);
+    run.well(&versioned, 1, 0, 0);
+    for item in [1, 1, 1, 10, 2, 2] {
+        run.well(&PUT, 1, item, 1000);
+    }
+    run.well(&Verb::Delete, 1, 1, 0);
+    assert_eq!(run.one(&Verb::Get, 1, 1, 0).fault, Some(Fault::NotFound));
+    assert_eq!(entries("box1"), ["o1", "o1", "o1", "o1", "o10", "o2", "o2"], "with a marker");
+    run.well(&clear, 1, 1, 0);
+    run.well(&clear, 1, 1, 0);
+    assert_eq!(entries("box1"), ["o10", "o2", "o2"], "only those of the object");
+    run.well(&marking, 1, 2, 0);
+    assert_eq!(entries("box1"), ["o10", "o2", "o2", "o2"]);
+    run.well(&empty, 1, 0, 0);
+    let gone = cluster.lab.radosgw_admin(&["bucket", "stats", "--bucket=box1"]);
+    assert!(gone.is_err(), "{gone:?}");
+    // A bucket without versions, and more than a page of them.
+    run.well(&plain, 2, 0, 0);
+    for item in [1, 10, 1] {
+        run.well(&PUT, 2, item, 1000);
+    }
+    run.well(&clear, 2, 1, 0);
+    assert_eq!(entries("box2"), ["o10"]);
+    run.well(&versioned, 2, 0, 0);
+    for _ in 0..150 {
+        run.well(&PUT, 2, 1, 0);
+    }
+    run.well(&clear, 2, 1, 0);
+    assert_eq!(entries("box2"), ["o10"]);
+    run.well(&empty, 2, 0, 0);
 }

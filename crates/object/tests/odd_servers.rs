@@ -340,6 +340,22 @@ fn a_key_of_encryption_that_a_server_repeats_is_masked() {
 }
 
 #[test]
+fn a_container_that_keeps_no_versions_although_it_was_to_is_a_failure() {
+    let (address, told) = listening();
+    let versioned = Verb::CreateContainer { versioned: true };
+    let mut run = Run::of(Target::S3(target(address)), unverified(std::slice::from_ref(&versioned)), 1);
+    assert_eq!(run.one(&versioned, 1, 0, 0).fault, Some(Fault::Protocol));
+    let asked: Vec<String> = told.try_iter().collect();
+    let [made, _, status] = &asked[..] else { panic!("{asked:#?}") };
+    assert!(made.starts_with("PUT /box1 HTTP"), "{made}");
+    // After the body of the request before, which this server does not read.
+    assert!(
+        status.contains("<Status>Enabled</Status></VersioningConfiguration>GET /box1?versioning= "),
+        "{status}"
+    );
+}
+
+#[test]
 fn lanes_take_turns_over_the_endpoints() {
     let servers = [listening(), listening()];
     let mut target = target(servers[0].0);

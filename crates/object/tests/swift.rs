@@ -24,7 +24,7 @@ fn check(target: &Swift, container: Option<u64>) -> Result<String, String> {
     preflight(&job, container).map_err(|error| error.to_string())
 }
 
-const CREATE: Verb = Verb::CreateContainer;
+const CREATE: Verb = Verb::CreateContainer { versioned: false };
 const EMPTY: Verb = Verb::DeleteContainer { empty: Emptied::Always };
 
 #[test]

@@ -224,7 +224,7 @@ pub(super) fn operation(
     let mut verb = verb(kind.verb, &mut table);
     let on_container = matches!(
         verb,
-        Verb::CreateContainer | Verb::DeleteContainer { .. } | Verb::List { by_object: false, .. }
+        Verb::CreateContainer { .. } | Verb::DeleteContainer { .. } | Verb::List { by_object: false, .. }
     );
     let pooled = common.pool.as_ref().filter(|_| kind.effect != Effect::Free);
     let (spaces, items) = match pooled {
@@ -303,7 +303,7 @@ fn verb(name: Name, table: &mut Table<'_>) -> Verb {
             Verb::PutFile { directory: table.value(&DIRECTORY).into(), part_bytes: table.get(&PART) }
         }
         Name::WriteLocal => Verb::WriteLocal { directory: table.value(&DIRECTORY).into() },
-        Name::CreateContainer => Verb::CreateContainer,
+        Name::CreateContainer => Verb::CreateContainer { versioned: false },
         Name::DeleteContainer => Verb::DeleteContainer { empty: emptied(table) },
     }
 }

@@ -4,7 +4,7 @@ use super::existing;
 use super::naming;
 use super::operation::{self, Around, Common, DIVISIONS, EMPTY, PART, VERBS, verbs};
 use crate::job::{Action, Job, Target, Verb};
-use tidemark_keys::kinds::{Text, Whole, Word};
+use tidemark_keys::kinds::{Flag, Text, Whole, Word};
 use tidemark_keys::shapes::{Map, OneOrList, Under};
 use tidemark_keys::tree::{Node, Value};
 use tidemark_keys::{Key, Mapping, Table};
@@ -30,7 +30,8 @@ const MOST_OPERATIONS: usize = 100;
 /// The works on objects.
 pub(crate) static KEYS: [&Mapping; 5] = [&INIT, &PREPARE, &LOAD, &CLEANUP, &DISPOSE];
 
-static INIT: Mapping = Mapping::new("init", "Creates containers", &[&CONTAINERS]).with(&[&WORKERS, &PACE]);
+static INIT: Mapping =
+    Mapping::new("init", "Creates containers", &[&CONTAINERS, &VERSIONING]).with(&[&WORKERS, &PACE]);
 static PREPARE: Mapping =
     Mapping::new("prepare", "Writes objects, each once", &[&CONTAINERS, &OBJECTS, &SIZES, &FILES, &PART])
         .with(&[&operation::WRITTEN, &WORKERS, &PACE]);
@@ -40,9 +41,12 @@ static LOAD: Mapping = Mapping::new(
     &[&LOAD_CONTAINERS, &LOAD_OBJECTS, &LOAD_SIZES, &existing::EXISTING, &DIVISION, &POOL, &OPERATIONS],
 )
 .with(&[&WORKERS, &TIMING]);
-static CLEANUP: Mapping =
-    Mapping::new("cleanup", "Deletes objects; a missing one counts as done", &[&CONTAINERS, &OBJECTS])
-        .with(&[&WORKERS, &PACE]);
+static CLEANUP: Mapping = Mapping::new(
+    "cleanup",
+    "Deletes objects; a missing one counts as done",
+    &[&CONTAINERS, &OBJECTS, &VERSIONS],
+)
+.with(&[&WORKERS, &PACE]);
 static DISPOSE: Mapping = Mapping::new(
     "dispose",
     "Deletes containers; a missing one counts as done, one that is not empty stays and is a failure",
@@ -69,6 +73,11 @@ static SIZES: Key<Sizes> =
     Key::new("sizes", "Sizes of objects", Sizes).otherwise("required, unless there is a `directory`");
 static FILES: Key<Text> =
     Key::new("directory", "Upload the files of this directory instead of generated content", Text);
+
+static VERSIONING: Key<Flag> =
+    Key::new("versioning", "Have them keep the versions of their objects (S3)", Flag).default("false");
+static VERSIONS: Key<Flag> =
+    Key::new("versions", "Delete all versions and delete markers of each object (S3)", Flag).default("false");
 
 static LOAD_CONTAINERS: Key<Selector> =
     Key::new("containers", "Numbers of containers, for operations that have none", Selector);
@@ -161,7 +170,7 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, t
     let mut bytes = values::constant(0);
     let mut sized = false;
     let verb = match kind {
-        WorkKind::Init => Verb::CreateContainer,
+        WorkKind::Init => Verb::CreateContainer { versioned: of_versions(table, &VERSIONING, target) },
         WorkKind::Prepare if table.has(&FILES) => {
             Verb::PutFile { directory: table.value(&FILES).into(), part_bytes: table.get(&PART) }
         }
@@ -170,8 +179,13 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, t
             sized = true;
             operation::put(table)
         }
-        WorkKind::Cleanup => Verb::Clear,
+        WorkKind::Cleanup => Verb::Clear { versions: of_versions(table, &VERSIONS, target) },
         _ => Verb::DeleteContainer { empty: operation::emptied(table) },
+    };
+    let about_versions = match verb {
+        Verb::CreateContainer { versioned: true } => ";versioning=true",
+        Verb::Clear { versions: true } => ";versions=true",
+        _ => "",
     };
     let class = match kind {
         WorkKind::Prepare => OperationClass::Write,
@@ -186,7 +200,8 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, t
         class,
         verifies: false,
         weight: 100.0,
-        config: operation::config(&sequence(spaces), shown.as_ref(), sized.then_some(&bytes)),
+        config: operation::config(&sequence(spaces), shown.as_ref(), sized.then_some(&bytes))
+            + about_versions,
     };
     let action = Action { verb, naming: around.naming, content: around.content };
     Doing {
@@ -196,6 +211,20 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, t
         actions: vec![action],
         labels: vec![label],
     }
+}
+
+/// A flag about versions, which not all targets have.
+fn of_versions(table: &mut Table<'_>, key: &'static Key<Flag>, target: &Target) -> bool {
+    let wanted = table.value(key);
+    let without = match target {
+        Target::Swift(_) => "Swift's versions are not supported",
+        Target::Embedded(_) => "the S3 server inside Tidemark keeps no versions",
+        Target::S3(_) | Target::Mock(_) | Target::Nothing => return wanted,
+    };
+    if wanted {
+        table.meaningless(&[key], without);
+    }
+    false
 }
 
 /// The load that is measured: a mix of operations.

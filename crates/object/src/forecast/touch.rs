@@ -60,13 +60,13 @@ impl Touch<'_> {
 
     pub(super) fn does(&self) -> Does {
         match self.verb() {
-            Verb::CreateContainer => does("creates_containers", false),
+            Verb::CreateContainer { .. } => does("creates_containers", false),
             Verb::DeleteContainer { .. } => DELETES_CONTAINERS,
             Verb::List { .. } => does("lists_containers", false),
             Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::PutFile { .. } => {
                 does("writes_objects", true)
             }
-            Verb::Delete | Verb::Clear | Verb::DeleteMany { .. } => does("deletes_objects", true),
+            Verb::Delete | Verb::Clear { .. } | Verb::DeleteMany { .. } => does("deletes_objects", true),
             Verb::WriteLocal { .. } => does("writes_files", true),
             Verb::Get => does("reads_objects", true),
             Verb::GetRange { .. } => of_objects("reads_ranges", true),
@@ -85,7 +85,7 @@ impl Touch<'_> {
 
     /// Whether it deletes objects.
     pub(super) fn deletes(&self) -> bool {
-        matches!(self.verb(), Verb::Delete | Verb::Clear | Verb::DeleteMany { .. })
+        matches!(self.verb(), Verb::Delete | Verb::Clear { .. } | Verb::DeleteMany { .. })
     }
 
     /// Whether it fails on objects that are not there.
@@ -142,9 +142,9 @@ impl Touch<'_> {
         let naming = self.naming();
         let containers = world::containers_named(naming, (first.spaces.0, last.spaces.1));
         match self.verb() {
-            Verb::CreateContainer | Verb::DeleteContainer { .. } | Verb::List { by_object: false, .. } => {
-                containers
-            }
+            Verb::CreateContainer { .. }
+            | Verb::DeleteContainer { .. }
+            | Verb::List { by_object: false, .. } => containers,
             Verb::PutFile { .. } => format!("{containers}, as the files are called"),
             _ => {
                 let least = self.areas.iter().map(|area| area.items.0).min().unwrap_or(0);

@@ -13,8 +13,8 @@ use tidemark_measure::fault::Fault;
 const KEYS_MOST: u32 = 1000;
 
 impl Slot {
-    /// Makes the bucket; one that exists and is ours is a success.
-    pub(super) async fn create_bucket(&mut self, task: &Task<'_>) -> Result<Done, Failure> {
+    /// Makes the bucket; one that exists and is ours is a success. One that is `versioned` keeps versions afterwards.
+    pub(super) async fn create_bucket(&mut self, task: &Task<'_>, versioned: bool) -> Result<Done, Failure> {
         let constraint = match self.sender.target().region.as_str() {
             "" | "us-east-1" => String::new(),
             region => xml::location(region),
@@ -26,11 +26,12 @@ impl Slot {
             .exchange(&mut self.clients[0], &self.address, &request, &mut intake, task.now)
             .await?;
         let ours = || xml::error(&intake.body).is_some_and(|error| error.code == "BucketAlreadyOwnedByYou");
-        match reply.status {
-            200..300 => Ok(Done::after(&reply, 0)),
-            409 if ours() => Ok(Done::after(&reply, 0)),
-            status => Err(refusal::failure(status, &intake.body)),
-        }
+        let made = match reply.status {
+            200..300 => Done::after(&reply, 0),
+            409 if ours() => Done::after(&reply, 0),
+            status => return Err(refusal::failure(status, &intake.body)),
+        };
+        if versioned { self.keep_versions().await } else { Ok(made) }
     }
 
     /// Deletes the bucket, and all that is in it first if it is to be emptied; one that does not exist is a success.
@@ -56,7 +57,7 @@ impl Slot {
         }
     }
 
-    /// Deletes all objects of the bucket and aborts its uploads.
+    /// Deletes all objects of the bucket with all their versions, and aborts its uploads.
     async fn empty_bucket(&mut self) -> Result<(), Failure> {
         loop {
             // What was listed is deleted before the next listing: every one begins at the beginning.
@@ -69,7 +70,11 @@ impl Slot {
             if keys.is_empty() {
                 break;
             }
-            self.delete_keys(keys.iter().map(String::as_str)).await?;
+            self.delete_keys(keys.iter().map(|key| (key.as_str(), None))).await?;
+        }
+        match self.delete_versions("", None).await {
+            Err(failure) if knows_no_versions(&failure) => {}
+            deleted => deleted?,
         }
         let mut intake = Intake::keeping();
         match self.request(&Request::get().query(b"uploads="), &mut intake).await {
@@ -100,12 +105,15 @@ impl Slot {
             names.push_object(&mut name, item);
             keys.push(decode(&name));
         }
-        let reply = self.delete_keys(keys.iter().map(String::as_str)).await?;
+        let reply = self.delete_keys(keys.iter().map(|key| (key.as_str(), None))).await?;
         Ok(Done::after(&reply, 0))
     }
 
-    /// Deletes objects by name, in one request.
-    async fn delete_keys<'k>(&mut self, keys: impl Iterator<Item = &'k str>) -> Result<Reply, Failure> {
+    /// Deletes objects by name, or some of their versions, in one request.
+    pub(super) async fn delete_keys<'k>(
+        &mut self,
+        keys: impl Iterator<Item = (&'k str, Option<&'k str>)>,
+    ) -> Result<Reply, Failure> {
         let document = xml::deletion(keys);
         let digest = content_md5(&document);
         let header: [(&str, &[u8]); 1] = [("Content-MD5", digest.as_bytes())];
@@ -115,7 +123,9 @@ impl Slot {
         let reply = self.request(&request, &mut intake).await?;
         match xml::error(&intake.body) {
             // An object that is not there is as good as deleted.
-            Some(error) if error.code != "NoSuchKey" => Err(refusal::of_key(&error)),
+            Some(error) if !matches!(error.code.as_str(), "NoSuchKey" | "NoSuchVersion") => {
+                Err(refusal::of_key(&error))
+            }
             _ => Ok(reply),
         }
     }
@@ -152,10 +162,20 @@ impl Slot {
     }
 
     /// Sends one request, begun now, on the slot's own connection.
-    async fn request(&mut self, request: &Request<'_>, intake: &mut Intake<'_>) -> Result<Reply, Failure> {
+    pub(super) async fn request(
+        &mut self,
+        request: &Request<'_>,
+        intake: &mut Intake<'_>,
+    ) -> Result<Reply, Failure> {
         let now = self.sender.now();
         self.sender.send(&mut self.clients[0], &self.address, request, intake, now).await
     }
+}
+
+/// Whether a failure may mean that a server has no versions to list, or does not show them. Whether any were left, the
+/// deletion of the bucket tells.
+fn knows_no_versions(failure: &Failure) -> bool {
+    matches!(failure.fault, Fault::ClientError | Fault::ServerError | Fault::Protocol | Fault::Denied)
 }
 
 /// The query of a listing: of names with a percent-encoded prefix, from where a page before it ended.

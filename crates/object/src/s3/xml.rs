@@ -103,6 +103,37 @@ pub(crate) fn uploads(body: &[u8]) -> Vec<(String, String)> {
     keys.into_iter().zip(ids).collect()
 }
 
+/// A version of an object, or a delete marker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    /// The object.
+    pub(crate) key: String,
+    /// The version's id; `null` where the bucket keeps none.
+    pub(crate) id: String,
+}
+
+/// The versions and delete markers on a page of ListObjectVersions, and whether there are more; `None` when it is no such
+/// document, or not well-formed.
+pub(crate) fn versions(body: &[u8]) -> Option<(Vec<Version>, bool)> {
+    let (mut keys, mut ids, mut is_listing, mut more) = (Vec::new(), Vec::new(), false, false);
+    let whole = each_leaf(body, |parent, name, text| match (parent, name) {
+        ("Version" | "DeleteMarker", "Key") => keys.push(text.to_owned()),
+        ("Version" | "DeleteMarker", "VersionId") => ids.push(text.to_owned()),
+        ("ListVersionsResult", "IsTruncated") => more = text == "true",
+        ("", "ListVersionsResult") => is_listing = true,
+        _ => {}
+    });
+    let versions = keys.into_iter().zip(ids).map(|(key, id)| Version { key, id }).collect();
+    (whole && is_listing).then_some((versions, more))
+}
+
+/// The document that has a bucket keep versions.
+pub(crate) fn versioning() -> String {
+    "<VersioningConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Status>Enabled</Status>\
+     </VersioningConfiguration>"
+        .to_owned()
+}
+
 /// The document that creates a bucket in a region.
 pub(crate) fn location(region: &str) -> String {
     format!(
@@ -112,13 +143,19 @@ pub(crate) fn location(region: &str) -> String {
     )
 }
 
-/// The document that deletes objects.
-pub(crate) fn deletion<'a>(keys: impl Iterator<Item = &'a str>) -> String {
+/// The document that deletes objects; with a version, that alone.
+pub(crate) fn deletion<'a>(keys: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let mut document = String::from("<Delete><Quiet>true</Quiet>");
-    for key in keys {
+    for (key, version) in keys {
         document.push_str("<Object><Key>");
         document.push_str(&escape(key));
-        document.push_str("</Key></Object>");
+        document.push_str("</Key>");
+        if let Some(version) = version {
+            document.push_str("<VersionId>");
+            document.push_str(&escape(version));
+            document.push_str("</VersionId>");
+        }
+        document.push_str("</Object>");
     }
     document.push_str("</Delete>");
     document
@@ -169,6 +206,17 @@ mod tests {
     }
 
     #[test]
+    fn versions_and_markers_are_read() {
+        let body = b"<ListVersionsResult><IsTruncated>true</IsTruncated><Version><Key>a&amp;b</Key><VersionId>1</VersionId>\
+            <Owner><ID>x</ID></Owner></Version><DeleteMarker><Key>a&amp;b</Key><VersionId>2</VersionId></DeleteMarker>\
+            </ListVersionsResult>";
+        let version = |id: &str| Version { key: "a&b".into(), id: id.into() };
+        assert_eq!(versions(body), Some((vec![version("1"), version("2")], true)));
+        assert_eq!(versions(&body[..90]), None, "cut off");
+        assert_eq!(versions(b"<ListBucketResult></ListBucketResult>"), None, "another document");
+    }
+
+    #[test]
     fn errors_are_told_from_other_documents() {
         let deleted = b"<DeleteResult><Error><Key>k</Key><Code>AccessDenied</Code><Message>No</Message></Error></DeleteResult>";
         assert_eq!(error(deleted), Some(Error { code: "AccessDenied".into(), message: "No".into() }));
@@ -187,21 +235,23 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_reads_back(keys in prop::collection::vec("\\PC{1,20}", 1..5)) {
-            let document = deletion(keys.iter().map(String::as_str));
-            let mut read = Vec::new();
+            let document = deletion(keys.iter().map(|key| (key.as_str(), Some(key.as_str()))));
+            let (mut read, mut ids) = (Vec::new(), Vec::new());
             let whole = each_leaf(document.as_bytes(), |parent, name, text| {
-                if (parent, name) == ("Object", "Key") {
-                    read.push(text.to_owned());
+                match (parent, name) {
+                    ("Object", "Key") => read.push(text.to_owned()),
+                    ("Object", "VersionId") => ids.push(text.to_owned()),
+                    _ => {}
                 }
             });
             prop_assert!(whole);
-            prop_assert_eq!(read, keys);
+            prop_assert_eq!((&read, &ids), (&keys, &keys));
         }
 
         #[test]
         fn noise_is_read_without_a_panic(noise in "[<>/&;#xA-Za-z0-9 \"=!?\\[\\]-]{0,80}") {
             let noise = noise.as_bytes();
-            let _ = (keys(noise), next_page(noise), error(noise), uploads(noise));
+            let _ = (keys(noise), versions(noise), next_page(noise), error(noise), uploads(noise));
         }
     }
 }
