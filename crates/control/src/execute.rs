@@ -105,8 +105,11 @@ pub fn execute(
     store: Option<&mut Store>,
     sink: &mut dyn EventSink,
 ) -> Result<Executed, ExecuteError> {
+    let mut plan = plan.clone();
+    let mut targets = survey(&mut plan, options, sink)?;
+    let plan = &plan;
     let mut backend = options.backends.backend();
-    let targets = backend.prepare(plan, options, sink)?;
+    targets.extend(backend.prepare(plan, options, sink)?);
     let start = Instant::now();
     let mut run = Run {
         name: plan.name.clone(),
@@ -194,6 +197,20 @@ pub fn execute(
     run.state = state_of(&run.stages, sink.stop_request());
     let stored = writer.finish(&run, sink);
     Ok(Executed { run, stored })
+}
+
+/// Lets the engines complete the plan by what is there already, and says what they found.
+fn survey(
+    plan: &mut Plan,
+    options: &Options,
+    sink: &mut dyn EventSink,
+) -> Result<Vec<String>, ExecuteError> {
+    let mut found = Vec::new();
+    for engine in options.registry.engines() {
+        found.extend(engine.survey(plan, options.trust == Trust::User).map_err(ExecuteError)?);
+    }
+    found.iter().for_each(|line| sink.event(Event::Target(line)));
+    Ok(found)
 }
 
 fn observed(plan: &Plan, options: &Options) -> tidemark_observe::Options {

@@ -1,6 +1,7 @@
 //! The object engine as Tidemark sees it.
 
 use crate::document::{naming::NAMING, target, work};
+use crate::existing;
 use crate::forecast::{self, Preview};
 use crate::job::{self, ENGINE, Place, Target as Storage};
 use crate::policy;
@@ -119,6 +120,10 @@ impl Engine for Objects {
     fn reports_every_second(&self) -> bool {
         // Nothing that goes over sockets holds a thread up.
         true
+    }
+
+    fn survey(&self, plan: &mut Plan, may_open_files: bool) -> Result<Vec<String>, String> {
+        existing::survey(plan, may_open_files)
     }
 
     fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {

@@ -465,31 +465,50 @@ pub struct Naming {
 pub struct Existing {
     /// The container's name.
     pub container: String,
-    /// The objects' names, in the order of their numbers from 1.
-    pub keys: Keys,
+    /// The objects' names, in the order of their numbers from 1. Empty until the listing has been made, if there is one.
+    pub keys: Shared<String>,
+    /// The objects' sizes in bytes, in the same order; empty where they are not known.
+    pub sizes: Shared<u64>,
+    /// The listing that the names come from; `None`: from a file.
+    pub listing: Option<Listing>,
 }
 
-/// Names of objects. Copies share them: there may be very many.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<String>", into = "Vec<String>")]
-pub struct Keys(Arc<[String]>);
+/// What is listed of a container before the load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// What the objects' names begin with.
+    pub prefix: String,
+    /// The most objects to take.
+    pub limit: u64,
+}
 
-impl From<Vec<String>> for Keys {
-    fn from(names: Vec<String>) -> Self {
-        Self(names.into())
+/// A list of something about objects. Copies share it: there may be very many.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<T>", into = "Vec<T>", bound(deserialize = "T: Deserialize<'de>", serialize = "T: Serialize + Clone"))]
+pub struct Shared<T>(Arc<[T]>);
+
+impl<T> Default for Shared<T> {
+    fn default() -> Self {
+        Vec::new().into()
     }
 }
 
-impl From<Keys> for Vec<String> {
-    fn from(keys: Keys) -> Self {
-        keys.0.to_vec()
+impl<T> From<Vec<T>> for Shared<T> {
+    fn from(all: Vec<T>) -> Self {
+        Self(all.into())
     }
 }
 
-impl std::ops::Deref for Keys {
-    type Target = [String];
+impl<T: Clone> From<Shared<T>> for Vec<T> {
+    fn from(shared: Shared<T>) -> Self {
+        shared.0.to_vec()
+    }
+}
 
-    fn deref(&self) -> &[String] {
+impl<T> std::ops::Deref for Shared<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
         &self.0
     }
 }

@@ -11,6 +11,7 @@
 //! | [`sessions`] | from a job to the sessions that do it |
 //! | [`preflight`] | one cheap request before the load: problems are reported once, in a sentence |
 //! | [`conditions`] | whether a storage heeds the conditions of writes |
+//! | `existing` | objects that somebody else wrote, listed when a run begins |
 //! | [`content`] | what the bytes of an object are, and whether bytes read are those written |
 //! | `s3`, `swift`, `mock` | the storage kinds: single attempts at operations |
 //! | `operate` | what is around an attempt, whatever the protocol: content, retries, verification, words |
@@ -29,6 +30,7 @@ pub mod content;
 mod document;
 mod endpoint;
 mod engine;
+mod existing;
 mod failure;
 mod forecast;
 pub mod http;

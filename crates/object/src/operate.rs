@@ -5,7 +5,7 @@ use crate::client::{Client, Reply, Retry};
 use crate::content::{Check, ContentPlan, DataSet, Key, Payload, Write};
 use crate::failure::Failure;
 use crate::http::{Head, Sink};
-use crate::job::{Action, Http, Naming, Verb};
+use crate::job::{Action, Http, Naming, Shared, Verb};
 use crate::local::{self, Files, LocalFile};
 use crate::text::{decode, encode, push_decimal};
 use std::cell::Cell;
@@ -141,6 +141,8 @@ pub(crate) struct Names {
     object: [String; 2],
     /// The container and the objects that are there already.
     existing: Option<(String, Vec<String>)>,
+    /// The sizes of those objects, bytes; empty where they are not known.
+    sizes: Shared<u64>,
 }
 
 impl Names {
@@ -153,6 +155,7 @@ impl Names {
                 let keys = existing.keys.iter().map(|key| encode(key, true));
                 (encode(&existing.container, false), keys.collect())
             }),
+            sizes: naming.existing.as_ref().map(|existing| existing.sizes.clone()).unwrap_or_default(),
         }
     }
 
@@ -173,6 +176,11 @@ impl Names {
             None => push_numbered(out, &self.object, item),
             Some(key) => out.extend_from_slice(key.as_bytes()),
         }
+    }
+
+    /// The size of an object that is there already, bytes, if it is known.
+    fn size(&self, item: u64) -> Option<u64> {
+        self.sizes.get((item as usize).wrapping_sub(1)).copied()
     }
 
     /// What all objects' names begin with.
@@ -233,10 +241,16 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// The part of the object to read: at a random multiple of its length, wholly within the object if it can be.
+    /// The part of the object to read: at a random multiple of its length, wholly within the object if it can be. An
+    /// existing object that is smaller is read as a whole.
     pub(crate) fn range(&self) -> Option<Range<u64>> {
         let Verb::GetRange { length, object_bytes } = self.action.verb else { return None };
         let length = length.max(1);
+        let known = self.action.names.size(self.operation.item);
+        if known.is_some_and(|bytes| bytes <= length) {
+            return None;
+        }
+        let object_bytes = known.unwrap_or(object_bytes);
         let places = (object_bytes / length).max(1);
         // Lemire's multiplication, as in `tidemark_measure::rng::Rng::below`.
         let place = ((u128::from(self.operation.random) * u128::from(places)) >> 64) as u64;

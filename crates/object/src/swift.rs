@@ -22,6 +22,7 @@ pub(crate) mod preflight;
 use crate::client::{Body, Client, Content, PlainChunks, Reply};
 use crate::content::{COPY, DataSet};
 use crate::endpoint::{Endpoint, Resolver};
+use crate::existing::Lists;
 use crate::failure::Failure;
 use crate::job::{Action, Swift, Verb};
 use crate::operate::{Done, Intake, Prepared, Protocol, Task, serve};
@@ -103,7 +104,7 @@ fn in_words(refusal: Refusal, timeout_ns: u64) -> OpenError {
 pub(crate) fn slots(
     target: &Arc<Swift>,
     reactor: &Rc<Reactor>,
-) -> Result<Vec<(String, impl Protocol)>, OpenError> {
+) -> Result<Vec<(String, impl Protocol + Lists)>, OpenError> {
     let (account, places) = enter(target)?;
     let account = Arc::new(account);
     let slot = |place: &Place| (place.endpoint.url(), Slot::new(target, &account, place, reactor));

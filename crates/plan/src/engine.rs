@@ -129,6 +129,17 @@ pub trait Engine: Send + Sync {
         false
     }
 
+    /// Finds out what the plan's works of this engine leave open, such as which objects are there already, and writes it into
+    /// the plan. Called once for each run, by the process that leads it, before any [`prepare`](Self::prepare): all who carry
+    /// the plan out have the same findings. `may_open_files`: whether the plan may name files of this machine. Gives a line
+    /// for each finding.
+    ///
+    /// # Errors
+    /// One sentence that says what is wrong and what to do. Nothing has been prepared then.
+    fn survey(&self, _plan: &mut Plan, _may_open_files: bool) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+
     /// Makes ready what the plan's works of this engine need: starts servers, guards data from being overwritten, asks
     /// targets whether they answer. Called once for each run, and only if the plan has such works.
     ///

@@ -9,6 +9,7 @@
 
 mod common;
 
+use common::existing::{Bucket, alone_and_together};
 use common::{Output, Place, Record, whitepaper};
 use std::path::Path;
 use std::process::Command;
@@ -35,6 +36,7 @@ fn a_real_gateway() {
     let lab = lab::up(&LabOptions::new(&directory), &mut |text| eprintln!("{text}")).unwrap();
     counts_equal_the_gateway_s_own_over_s3(&lab);
     counts_equal_the_gateway_s_own_over_swift(&lab);
+    objects_of_another_client_are_read_over_both(&lab);
     a_stopped_gateway_is_an_outage(&lab);
     a_corrupted_object_is_found(&lab);
     a_wrong_key_is_refused(&lab);
@@ -102,6 +104,21 @@ fn counts_equal_the_gateway_s_own_over_swift(lab: &Lab) {
     let (user, key) = (&keys.swift_user, &keys.swift_key);
     let auth = format!(r#"<auth type="swauth" config="username={user};password={key};auth_url={url}"/>"#);
     compare(lab, &whitepaper(&auth, r#"<storage type="swift"/>"#, 10), "Swift");
+}
+
+fn objects_of_another_client_are_read_over_both(lab: &Lab) {
+    let (place, endpoint, keys) = (Place::new(), lab.endpoint(), lab.credentials());
+    let bucket =
+        Bucket { endpoint: &endpoint, access_key: &keys.access_key, secret_key: &keys.secret_key };
+    bucket.fill(&place);
+    let listed = bucket.listed();
+    let (url, user, key) = (lab.swift_auth_url(), &keys.swift_user, &keys.swift_key);
+    let swift = format!("{{kind: swift, auth: {{kind: tempauth, url: '{url}', user: '{user}', key: '{key}'}}}}");
+    for target in [bucket.target(), swift] {
+        alone_and_together(&place, &target);
+        assert_eq!(bucket.listed(), listed, "they are left as they were");
+        eprintln!("existing objects: listed, read by one and by three drivers, and left as they were");
+    }
 }
 
 fn signal(lab: &Lab, signal: &str) {

@@ -370,6 +370,13 @@ pub(super) fn config(spaces: &Pick, items: Option<&Pick>, bytes: Option<&Size>) 
     parts.join(";")
 }
 
+/// The settings of an operation on existing objects as reports show them, now that they are known.
+pub(crate) fn of_existing(verb: &Verb, choice: &Choice) -> String {
+    let on_container = matches!(verb, Verb::List { by_object: false, .. });
+    config(&choice.spaces, (!on_container).then_some(&choice.items), None)
+        + &details(verb, None, choice.division, false)
+}
+
 /// The settings that say more than which objects and how large, as reports show them: `;pool=1-50 exist;verify=true`.
 fn details(verb: &Verb, pool: Option<&PoolPlan>, division: Division, verifies: bool) -> String {
     let mut parts = Vec::new();

@@ -229,13 +229,13 @@ fn of_versions(table: &mut Table<'_>, key: &'static Key<Flag>, target: &Target) 
 
 /// The load that is measured: a mix of operations.
 fn load(table: &mut Table<'_>, mut around: Around, target: &Target, environment: &Environment<'_>) -> Doing {
-    around.naming.existing = existing::read(table, environment);
+    around.naming.existing = existing::read(table, target, environment);
     let (mut containers, mut objects) = (None, None);
     if let Some(existing) = &around.naming.existing {
         let meaning = "`existing` names the container and its objects";
         table.meaningless(&[&LOAD_CONTAINERS, &LOAD_SIZES, &POOL], meaning);
         containers = Some(Pick::Constant(1));
-        objects = Some(Pick::Uniform { low: 1, high: existing.keys.len() as u64 });
+        objects = Some(existing::all(existing));
     }
     let mut common = Common {
         containers: table.get(&LOAD_CONTAINERS).or(containers),

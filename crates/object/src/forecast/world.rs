@@ -172,6 +172,12 @@ pub(super) fn containers_named(naming: &Naming, range: Range) -> String {
 /// The name of an object, or of objects from one to another.
 pub(super) fn objects_named(naming: &Naming, range: Range) -> String {
     if let Some(existing) = &naming.existing {
+        if let Some(listing) = existing.listing.as_ref().filter(|_| existing.keys.is_empty()) {
+            return match listing.prefix.as_str() {
+                "" => "the objects that it has when the run begins".into(),
+                prefix => format!("the objects that begin with {prefix} when the run begins"),
+            };
+        }
         let name =
             |number: u64| existing.keys.get((number as usize).wrapping_sub(1)).map_or("", String::as_str);
         return match range {

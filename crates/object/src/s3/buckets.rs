@@ -3,6 +3,7 @@
 use super::request::{Request, content_md5};
 use super::{Slot, refusal, xml};
 use crate::client::{Content, Reply};
+use crate::existing::{Lists, Page};
 use crate::failure::Failure;
 use crate::job::Emptied;
 use crate::operate::{Done, Intake, Task, not_empty};
@@ -176,6 +177,25 @@ impl Slot {
 /// deletion of the bucket tells.
 fn knows_no_versions(failure: &Failure) -> bool {
     matches!(failure.fault, Fault::ClientError | Fault::ServerError | Fault::Protocol | Fault::Denied)
+}
+
+impl Lists for Slot {
+    async fn page(
+        &mut self,
+        bucket: &str,
+        prefix: &str,
+        most: u64,
+        after: Option<&str>,
+    ) -> Result<Page, Failure> {
+        let name = encode(bucket, false);
+        self.address.begin(&self.sender, &self.clients[0], |out| out.extend_from_slice(name.as_bytes()));
+        let query = listing(&encode(prefix, false), most.min(u64::from(KEYS_MOST)) as u32, after);
+        let mut intake = Intake::keeping();
+        self.request(&Request::get().query(query.as_bytes()), &mut intake).await?;
+        let objects = xml::objects(&intake.body)
+            .ok_or_else(|| Failure::in_doubt(Fault::Protocol, "the listing is not valid XML"))?;
+        Ok(Page { objects, next: xml::next_page(&intake.body) })
+    }
 }
 
 /// The query of a listing: of names with a percent-encoded prefix, from where a page before it ended.

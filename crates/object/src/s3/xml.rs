@@ -82,6 +82,17 @@ pub(crate) fn keys(body: &[u8]) -> Option<Vec<String>> {
     whole.then_some(keys)
 }
 
+/// The names and sizes on a page of a listing; `None` when it is no well-formed document, or lacks a size.
+pub(crate) fn objects(body: &[u8]) -> Option<Vec<(String, u64)>> {
+    let (mut keys, mut sizes) = (Vec::new(), Vec::new());
+    let whole = each_leaf(body, |parent, name, text| match (parent, name) {
+        ("Contents", "Key") => keys.push(text.to_owned()),
+        ("Contents", "Size") => sizes.extend(text.trim().parse::<u64>()),
+        _ => {}
+    });
+    (whole && keys.len() == sizes.len()).then(|| keys.into_iter().zip(sizes).collect())
+}
+
 /// Where the page after this one begins, if there is one: found without reading the names, so that the cost
 /// of a listing is the server's.
 pub(crate) fn next_page(body: &[u8]) -> Option<String> {
@@ -188,6 +199,19 @@ pub(crate) fn restore(days: u32) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn sizes_belong_to_their_names() {
+        let page = |size: &str| {
+            let entry = |key: &str, size: &str| {
+                format!("<Contents><Key>{key}</Key><ETag>x</ETag>{size}<Owner><ID>me</ID></Owner></Contents>")
+            };
+            let all = entry("a &amp; b", "<Size>7</Size>") + &entry("c", size);
+            objects(format!("<ListBucketResult>{all}</ListBucketResult>").as_bytes())
+        };
+        assert_eq!(page("<Size>0</Size>"), Some(vec![("a & b".to_owned(), 7), ("c".to_owned(), 0)]));
+        assert_eq!((page(""), page("<Size>many</Size>"), objects(b"<Contents>")), (None, None, None));
+    }
 
     #[test]
     fn listings_are_read() {

@@ -3,6 +3,7 @@
 use super::link::Request;
 use super::{Slot, container_path};
 use crate::client::Body;
+use crate::existing::{Lists, Page};
 use crate::failure::Failure;
 use crate::job::Emptied;
 use crate::operate::{Done, Intake, Task, not_empty};
@@ -162,6 +163,40 @@ impl Slot {
             marker = encode(&String::from_utf8_lossy(last), false);
             now = reply.done;
         }
+    }
+}
+
+impl Lists for Slot {
+    async fn page(
+        &mut self,
+        container: &str,
+        prefix: &str,
+        most: u64,
+        after: Option<&str>,
+    ) -> Result<Page, Failure> {
+        #[derive(Deserialize)]
+        struct Entry {
+            name: String,
+            bytes: u64,
+        }
+        let path = format!(
+            "/{}?format=json&limit={}&prefix={}&marker={}",
+            encode(container, false),
+            most.min(u64::from(PAGE)),
+            encode(prefix, false),
+            encode(after.unwrap_or_default(), false)
+        );
+        let mut intake = Intake::keeping();
+        let now = self.now();
+        let request = Request::new("GET", |out| out.extend_from_slice(path.as_bytes()));
+        self.send(now, &request, &mut intake).await?;
+        let body = intake.body.trim_ascii();
+        // An empty listing may come as 204, without a body.
+        let entries = if body.is_empty() { Ok(Vec::new()) } else { serde_json::from_slice(body) };
+        let entries: Vec<Entry> =
+            entries.map_err(|_| Failure::in_doubt(Fault::Protocol, "the listing is not valid JSON"))?;
+        let next = entries.last().map(|last| last.name.clone());
+        Ok(Page { objects: entries.into_iter().map(|one| (one.name, one.bytes)).collect(), next })
     }
 }
 

@@ -6,6 +6,7 @@
     reason = "a failed test may panic; not every test uses all of it"
 )]
 
+pub mod existing;
 pub mod fleet;
 
 use serde_json::Value;
