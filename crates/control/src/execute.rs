@@ -200,11 +200,7 @@ pub fn execute(
 }
 
 /// Lets the engines complete the plan by what is there already, and says what they found.
-fn survey(
-    plan: &mut Plan,
-    options: &Options,
-    sink: &mut dyn EventSink,
-) -> Result<Vec<String>, ExecuteError> {
+fn survey(plan: &mut Plan, options: &Options, sink: &mut dyn EventSink) -> Result<Vec<String>, ExecuteError> {
     let mut found = Vec::new();
     for engine in options.registry.engines() {
         found.extend(engine.survey(plan, options.trust == Trust::User).map_err(ExecuteError)?);

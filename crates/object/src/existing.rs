@@ -60,7 +60,8 @@ pub(crate) fn survey(plan: &mut Plan, may_open_files: bool) -> Result<Vec<String
         let Job { target, actions } = job;
         for action in actions.iter_mut() {
             let Some((existing, listing)) = wanted(action) else { continue };
-            let same = |(other, before, _): &&(Target, Existing, Existing)| other == target && before == existing;
+            let same =
+                |(other, before, _): &&(Target, Existing, Existing)| other == target && before == existing;
             let listed = match known.iter().find(same) {
                 Some((_, _, listed)) => listed.clone(),
                 None => {

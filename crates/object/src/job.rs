@@ -484,7 +484,11 @@ pub struct Listing {
 
 /// A list of something about objects. Copies share it: there may be very many.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<T>", into = "Vec<T>", bound(deserialize = "T: Deserialize<'de>", serialize = "T: Serialize + Clone"))]
+#[serde(
+    from = "Vec<T>",
+    into = "Vec<T>",
+    bound(deserialize = "T: Deserialize<'de>", serialize = "T: Serialize + Clone")
+)]
 pub struct Shared<T>(Arc<[T]>);
 
 impl<T> Default for Shared<T> {

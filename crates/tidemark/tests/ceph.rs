@@ -108,12 +108,12 @@ fn counts_equal_the_gateway_s_own_over_swift(lab: &Lab) {
 
 fn objects_of_another_client_are_read_over_both(lab: &Lab) {
     let (place, endpoint, keys) = (Place::new(), lab.endpoint(), lab.credentials());
-    let bucket =
-        Bucket { endpoint: &endpoint, access_key: &keys.access_key, secret_key: &keys.secret_key };
+    let bucket = Bucket { endpoint: &endpoint, access_key: &keys.access_key, secret_key: &keys.secret_key };
     bucket.fill(&place);
     let listed = bucket.listed();
     let (url, user, key) = (lab.swift_auth_url(), &keys.swift_user, &keys.swift_key);
-    let swift = format!("{{kind: swift, auth: {{kind: tempauth, url: '{url}', user: '{user}', key: '{key}'}}}}");
+    let swift =
+        format!("{{kind: swift, auth: {{kind: tempauth, url: '{url}', user: '{user}', key: '{key}'}}}}");
     for target in [bucket.target(), swift] {
         alone_and_together(&place, &target);
         assert_eq!(bucket.listed(), listed, "they are left as they were");

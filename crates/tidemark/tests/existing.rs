@@ -34,7 +34,11 @@ fn objects_of_another_client_are_listed_once_and_read_by_every_driver() {
     let said = format!("{}{}", first.stdout, first.stderr);
     assert!(said.contains("the first 3 existing objects"), "the terminal says it: {said}");
     for (existing, rest, why) in [
-        ("container: photos, prefix: none/", read, "has no objects that begin with 'none/': write them first"),
+        (
+            "container: photos, prefix: none/",
+            read,
+            "has no objects that begin with 'none/': write them first",
+        ),
         ("container: nowhere", read, "the container 'nowhere' does not exist"),
         (
             "container: photos",
@@ -63,7 +67,8 @@ fn a_listing_has_all_pages_and_ranges_lie_within_the_sizes_listed() {
     );
     assert_eq!(place.run(&place.write("fill.yaml", &fill)).code, 0);
     let ranges = "    total_operations: 2345\n    operations:\n    - get: {objects: 'r(1,2345)', range: {length: 4, object_size: 1000}}\n";
-    let record = place.run(&place.write("ranges.yaml", &document(&bucket.target(), "container: box1", ranges)));
+    let record =
+        place.run(&place.write("ranges.yaml", &document(&bucket.target(), "container: box1", ranges)));
     let get = record.operation("main", "get");
     assert_eq!((&get["ok"], &get["failed"]), (&2345.into(), &0.into()), "{get}");
     says(&record, "2,345 existing objects");

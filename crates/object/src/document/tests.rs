@@ -2,7 +2,7 @@
 
 use super::operation;
 use crate::Objects;
-use crate::job::{self, Action, Content, Form, Job, Target, Verb};
+use crate::job::{self, Action, Content, Form, Job, Listing, Target, Verb};
 use proptest::prelude::*;
 use std::sync::Arc;
 use tidemark_load::pacing::{Arrivals, Pacing};
@@ -522,7 +522,42 @@ fn existing_objects_are_named_by_a_file_and_only_read() {
         "the names of objects have the numbers 1 to 2, not 1 to 3"
     );
     assert_eq!(error("empty.txt", "get: {}"), "empty.txt has no names of objects");
+    assert_eq!(
+        error("keys.txt, limit: 3", "get: {}"),
+        "`limit` does not apply here: the names are in a file"
+    );
     assert!(error("none.txt", "get: {}").starts_with("the names in none.txt cannot be read"));
+}
+
+#[test]
+fn existing_objects_without_a_file_are_listed_later() {
+    let load = |target: &str, existing: &str, operations: &str| {
+        outcome(&format!(
+            "name: w\ntarget: {target}\nstages:\n- load: {{for: 5s, existing: {{{existing}}}, operations: [{operations}]}}\n"
+        ))
+    };
+    let s3 = "{kind: s3, endpoint: 'http://127.0.0.1:1', access_key: a, secret_key: b}";
+    let (plan, _) =
+        load(s3, "container: photos, prefix: 2024/, limit: 50", "get: {}, head: {objects: 1-50}").unwrap();
+    let job = Job::of(&plan.stages[0].works[0]).unwrap();
+    let existing = job.actions[0].naming.existing.clone().unwrap();
+    assert_eq!(existing.listing, Some(Listing { prefix: "2024/".into(), limit: 50 }));
+    assert!(existing.keys.is_empty() && !job.actions[0].content.verify);
+    let error = |target: &str, existing: &str, operations: &str| {
+        load(target, existing, operations).unwrap_err()[0].message.clone()
+    };
+    assert_eq!(
+        error(s3, "container: p", "put: {sizes: 1KB}"),
+        "objects that somebody else wrote are only read"
+    );
+    assert_eq!(
+        error(s3, "container: p, limit: 50", "get: {objects: 1-51}"),
+        "the names of objects have the numbers 1 to 50, not 1 to 51"
+    );
+    assert_eq!(
+        error("embedded", "container: p", "get: {}"),
+        "this target has nothing to list before the run"
+    );
 }
 
 #[test]

@@ -36,6 +36,7 @@ impl Bucket<'_> {
         let user = format!("{}:{}", self.access_key, self.secret_key);
         let output = Command::new("curl")
             .args(["-sS", "--fail-with-body", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", &user])
+            .args(["-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD"])
             .args(words)
             .arg(format!("{}/photos{path}", self.endpoint))
             .output()
@@ -72,7 +73,9 @@ pub fn alone_and_together(place: &Place, target: &str) {
         let id = controller.submit(text, &[]);
         controller.run_of(&controller.wait_for_state(id, "completed"))
     };
-    for (how, record) in [("alone", place.run(&place.write("once.yaml", &once))), ("together", together(&once))] {
+    for (how, record) in
+        [("alone", place.run(&place.write("once.yaml", &once))), ("together", together(&once))]
+    {
         let get = record.operation("main", "get");
         assert_eq!((&get["ok"], &get["failed"]), (&16.into(), &0.into()), "{how}: {get} {}", record.stderr);
         assert_eq!(get["bytes"], 65_535, "{how}: every object once, and none beside them");
