@@ -186,6 +186,11 @@ pub(super) fn touches(work: &Work) -> Vec<Touch<'_>> {
             known
                 .map(|choice| {
                     let (index, mut areas, existing) = touch(choice);
+                    // A listing that is yet to be made names no more than its limit.
+                    let there = job.actions[index].naming.existing.as_ref();
+                    if let Some(listing) = there.and_then(|existing| existing.listing.as_ref()) {
+                        areas.iter_mut().for_each(|area| area.items.1 = area.items.1.min(listing.limit));
+                    }
                     if let Verb::DeleteMany { count } = job.actions[index].verb {
                         let more = u64::from(count.saturating_sub(1));
                         areas.iter_mut().for_each(|area| area.items.1 = area.items.1.saturating_add(more));
