@@ -4,6 +4,7 @@
 //! loop devices or Ceph cannot pass for one on which everything was tested.
 
 pub mod mariadb;
+pub mod plain_mysql;
 pub mod postgres;
 
 use std::fmt::Display;

@@ -187,13 +187,13 @@ fn without_values(code: u16, state: [u8; 5], words: &[u8]) -> Cow<'_, str> {
         return format!("{before}{}{behind}", if behind.is_empty() { "" } else { " " }).into();
     }
     // Wrong values of columns and functions have no class of their own.
-    if !matches!(&state[..2], b"22" | b"23") && !matches!(code, 1366 | 1411) {
+    if !matches!(&state[..2], b"22" | b"23") && !matches!(code, 1300 | 1366 | 1411 | 1525) {
         return words;
     }
     let Some((before, rest)) = words.split_once('\'') else { return words };
     match rest.rsplit_once("' for ") {
         Some((_, behind)) => format!("{before}'...' for {behind}").into(),
-        None if before.ends_with("value: ") => format!("{before}'...'").into(),
+        None if before.ends_with(": ") => format!("{before}'...'").into(),
         // It quotes the name of a column.
         None => words,
     }
@@ -207,6 +207,8 @@ fn fault(code: u16) -> Option<Fault> {
         1205 | 3572 => Fault::LockTimeout,
         // MariaDB's `innodb_snapshot_isolation`: the row was changed since this transaction read it.
         1020 => Fault::Serialization,
+        // The statement, which did nothing, conflicts with a change of its tables: the next attempt prepares it again.
+        1243 | 1615 => Fault::Serialization,
         1317 | 1969 | 3024 | 4031 => Fault::Timeout,
         1040 | 1203 | 1226 | 1461 | 1129 => Fault::Overloaded,
         1044 | 1045 | 1142 | 1143 | 1227 | 1290 | 1370 | 1698 | 1792 | 1836 | 4166 => Fault::Denied,
@@ -250,6 +252,8 @@ mod tests {
             (1213, "40001", Fault::Deadlock, true, false),
             (1205, "HY000", Fault::LockTimeout, true, false),
             (1020, "HY000", Fault::Serialization, true, false),
+            (1615, "HY000", Fault::Serialization, true, false),
+            (1243, "HY000", Fault::Serialization, true, false),
             (1062, "23000", Fault::Constraint, false, false),
             (1040, "08004", Fault::Overloaded, false, false),
             (1045, "28000", Fault::Denied, false, false),
@@ -273,6 +277,8 @@ mod tests {
             let payload = [b"\xff\x26\x04#", state.as_bytes(), said.as_bytes()].concat();
             assert_eq!(failure(&payload).to_string(), format!("{state} 1062 {expected}"));
         }
+        let date = failure(b"\xff\xf5\x05#HY000Incorrect DATE value: 'mine'");
+        assert_eq!(date.to_string(), "HY000 1525 Incorrect DATE value: '...'");
         let syntax = [
             &b"\xff\x28\x04#42000"[..],
             b"You have an error in your SQL syntax; check it near 'FORM t WHERE a = 'mine'' at line 1",
