@@ -49,6 +49,7 @@ impl Slot {
     pub(super) async fn delete_versions(&mut self, prefix: &str, key: Option<&str>) -> Result<(), Failure> {
         let prefix = if prefix.is_empty() { String::new() } else { format!("&prefix={prefix}") };
         let query = format!("max-keys={VERSIONS_MOST}{prefix}&versions=");
+        let mut deleted = Vec::new();
         loop {
             // What was listed is deleted before the next listing: every one begins at the beginning.
             let mut intake = Intake::keeping();
@@ -56,6 +57,14 @@ impl Slot {
             let Some((listed, more)) = xml::versions(&intake.body) else {
                 return Err(Failure::in_doubt(Fault::Protocol, "the reply is no valid listing of versions"));
             };
+            // One that ignores versions in deletions would have no end: each makes a delete marker more.
+            if let Some(left) = listed.iter().find(|version| deleted.contains(*version)) {
+                let text = format!(
+                    "the server reported version {} of {} deleted, and still has it",
+                    left.id, left.key
+                );
+                return Err(Failure::without_effect(Fault::Protocol, text));
+            }
             let ours = listed.iter().filter(|version| key.is_none_or(|key| key == version.key));
             let ours: Vec<_> = ours.map(|version| (&*version.key, Some(&*version.id))).collect();
             if !ours.is_empty() {
@@ -64,6 +73,7 @@ impl Slot {
             if !more || ours.is_empty() || ours.len() < listed.len() {
                 return Ok(());
             }
+            deleted = listed;
         }
     }
 }

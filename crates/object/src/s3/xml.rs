@@ -126,15 +126,17 @@ pub(crate) struct Version {
 /// The versions and delete markers on a page of ListObjectVersions, and whether there are more; `None` when it is no such
 /// document, or not well-formed.
 pub(crate) fn versions(body: &[u8]) -> Option<(Vec<Version>, bool)> {
-    let (mut keys, mut ids, mut is_listing, mut more) = (Vec::new(), Vec::new(), false, false);
+    let (mut versions, mut key, mut is_listing, mut more) = (Vec::new(), None, false, false);
     let whole = each_leaf(body, |parent, name, text| match (parent, name) {
-        ("Version" | "DeleteMarker", "Key") => keys.push(text.to_owned()),
-        ("Version" | "DeleteMarker", "VersionId") => ids.push(text.to_owned()),
+        // An entry without an id, which cannot be deleted by it, must not lend its name to the next one's.
+        ("Version" | "DeleteMarker", "Key") => key = Some(text.to_owned()),
+        ("Version" | "DeleteMarker", "VersionId") => {
+            versions.extend(key.take().map(|key| Version { key, id: text.to_owned() }));
+        }
         ("ListVersionsResult", "IsTruncated") => more = text == "true",
         ("", "ListVersionsResult") => is_listing = true,
         _ => {}
     });
-    let versions = keys.into_iter().zip(ids).map(|(key, id)| Version { key, id }).collect();
     (whole && is_listing).then_some((versions, more))
 }
 
@@ -236,6 +238,10 @@ mod tests {
             </ListVersionsResult>";
         let version = |id: &str| Version { key: "a&b".into(), id: id.into() };
         assert_eq!(versions(body), Some((vec![version("1"), version("2")], true)));
+        let lacking = b"<ListVersionsResult><Version><Key>a</Key></Version><Version><Key>b</Key><VersionId>2</VersionId></Version>\
+            </ListVersionsResult>";
+        let own = Version { key: "b".into(), id: "2".into() };
+        assert_eq!(versions(lacking), Some((vec![own], false)), "names keep their own ids");
         assert_eq!(versions(&body[..90]), None, "cut off");
         assert_eq!(versions(b"<ListBucketResult></ListBucketResult>"), None, "another document");
     }
