@@ -156,8 +156,27 @@ fn an_interrupted_load_goes_on_and_foreign_tables_stay() {
     run(&document(&server, fill));
     assert_eq!(server.sql(rows), "20000|20000|1");
     run(&document(&server, "- cleanup: {workload: sysbench/oltp_read_write, table_size: 20k}"));
-    let books = "SELECT (SELECT count(*) FROM tidemark_data) + (SELECT count(*) FROM tidemark_chunks)";
+    let books = "SELECT (SELECT count(*) FROM tidemark_data) + (SELECT count(*) FROM tidemark_chunks) + (SELECT count(*) FROM tidemark_tables)";
     assert_eq!((server.sql("SHOW TABLES LIKE 'sbtest%'").as_str(), server.sql(books).as_str()), ("", "0"));
+
+    // With other options, what is in the books goes, whatever its number, and nothing else.
+    let some = |tables: u32| {
+        format!("- prepare: {{workload: sysbench/oltp_read_write, tables: {tables}, table_size: 100}}")
+    };
+    run(&document(&server, &some(2)));
+    server.sql("CREATE TABLE sbtest3 (mine int)");
+    let said = refusal(&document(&server, &some(3)), &options(1));
+    assert!(said.contains("did not make (sbtest3)") && said.contains("--allow-destroy sql:bench"), "{said}");
+    assert_eq!(
+        server.sql("SELECT count(*) FROM sbtest2"),
+        "100",
+        "nothing was dropped before that was known"
+    );
+    run(&document(&server, &some(1)));
+    assert_eq!(server.sql("SHOW TABLES LIKE 'sbtest%'"), "sbtest1\nsbtest3");
+    run(&document(&server, "- cleanup: {workload: sysbench/oltp_read_write, tables: 3, table_size: 100}"));
+    assert_eq!(server.sql("SHOW TABLES LIKE 'sbtest%'"), "sbtest3");
+    server.sql("DROP TABLE sbtest3");
 
     server.sql("CREATE TABLE sbtest1 (mine int)");
     for stage in [fill, "- cleanup: {workload: sysbench/oltp_read_write, table_size: 20k}"] {

@@ -158,6 +158,20 @@ fn an_interrupted_load_goes_on_and_foreign_tables_stay() {
     let keys = "SELECT count(*) FROM pg_constraint WHERE conname = 'pgbench_accounts_pkey'";
     assert_eq!(server.sql(keys), "1");
     run(&document(&server, load));
+    // With other options, what is in the books goes, whatever its number, and nothing else.
+    let some = |tables: u32| {
+        format!("- prepare: {{workload: sysbench/oltp_read_write, tables: {tables}, table_size: 100}}")
+    };
+    let there =
+        "SELECT string_agg(tablename, ' ' ORDER BY tablename) FROM pg_tables WHERE tablename LIKE 'sbtest%'";
+    run(&document(&server, &some(2)));
+    server.sql("CREATE TABLE sbtest3 (mine int)");
+    let said = refusal(&document(&server, &some(3)), &options(1));
+    assert!(said.contains("did not make (sbtest3)"), "{said}");
+    run(&document(&server, &some(1)));
+    assert_eq!(server.sql(there), "sbtest1 sbtest3");
+    run(&document(&server, "- cleanup: {workload: sysbench/oltp_read_write, tables: 3, table_size: 100}"));
+    assert_eq!(server.sql(there), "sbtest3");
 
     let Some(other) = Postgres::start(&[]) else { return };
     other.sql("CREATE TABLE pgbench_accounts (mine int)");

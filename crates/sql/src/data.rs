@@ -2,8 +2,9 @@
 //!
 //! What Tidemark loads, it writes down in the same database: the table `tidemark_data` has a row for every data set, with the
 //! options that it was made of and a fingerprint of them, of the tables and of the loader's version; `tidemark_chunks` has a
-//! row for every chunk that is in, written in the transaction that loaded it. So a loaded data set is recognised, an
-//! interrupted load goes on where it was, and a table that is not in the books is somebody else's.
+//! row for every chunk that is in, written in the transaction that loaded it, and `tidemark_tables` one for every table. So a
+//! loaded data set is recognised, an interrupted load goes on where it was, and a table that is not in the books is somebody
+//! else's.
 //!
 //! MySQL commits whenever a table is made or dropped. So the entry of a data set is there before its first table and until its
 //! last one is gone; as long as there are some but not all, it has no fingerprint, and whoever finds it begins anew.
@@ -30,11 +31,13 @@ use tidemark_measure::rng::Rng;
 const CHUNK: f64 = (2u64 << 20) as f64;
 
 /// The books.
-const BOOKS: [&str; 2] = [
+const BOOKS: [&str; 3] = [
     "CREATE TABLE IF NOT EXISTS tidemark_data (name varchar(64) PRIMARY KEY, fingerprint varchar(64) NOT NULL, \
      options text NOT NULL, complete integer NOT NULL, loads integer NOT NULL)",
     "CREATE TABLE IF NOT EXISTS tidemark_chunks (name varchar(64) NOT NULL, part integer NOT NULL, chunk bigint NOT NULL, \
      PRIMARY KEY (name, part, chunk))",
+    "CREATE TABLE IF NOT EXISTS tidemark_tables (name varchar(64) NOT NULL, part integer NOT NULL, table_name varchar(64) NOT NULL, \
+     PRIMARY KEY (name, table_name))",
 ];
 
 /// In place of a chunk's number: the part's keys, indexes and statistics have been made; somebody is making them.
@@ -117,14 +120,7 @@ impl DataSet {
             // The tables are the user's: whether they are there, the first statement tells.
             return Ok(Found::Complete { loads: 0 });
         }
-        let names: Vec<String> = self.tables.iter().map(|table| format!("'{}'", table.name)).collect();
-        let existing = admin.query(&format!(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = {} \
-             AND table_name IN ({}, 'tidemark_data')",
-            self.dialect.current_schema(),
-            names.join(", ")
-        ))?;
-        let mut existing: Vec<String> = existing.into_iter().flatten().flatten().collect();
+        let mut existing = self.existing(admin)?;
         let books = existing.iter().any(|name| name == "tidemark_data");
         existing.retain(|name| name != "tidemark_data");
         let entry = match books {
@@ -157,12 +153,58 @@ impl DataSet {
     /// # Errors
     /// The server's refusal.
     pub(crate) fn create(&self, admin: &mut Admin, fresh: bool) -> Result<(), Failure> {
-        for books in BOOKS {
+        self.open_books(admin)?;
+        self.alone(admin, |admin| self.create_locked(admin, fresh))
+    }
+
+    /// Makes the books, unless they are there.
+    fn open_books(&self, admin: &mut Admin) -> Result<(), Failure> {
+        BOOKS.iter().try_for_each(|books| {
             // Two that make the same table at the same time get in each other's way once.
             let books = format!("{books}{}", self.dialect.storage(100));
-            admin.run(&books).or_else(|_| admin.run(&books))?;
+            admin.run(&books).or_else(|_| admin.run(&books))
+        })
+    }
+
+    /// The tables that the books have under its name, whatever options they were made with, the last one first; nothing in books
+    /// of old, which named none.
+    fn own(&self, admin: &mut Admin) -> Result<Vec<String>, Failure> {
+        let schema = self.dialect.current_schema();
+        let there = format!(
+            "SELECT count(*) FROM information_schema.tables WHERE table_schema = {schema} AND table_name = 'tidemark_tables'"
+        );
+        if admin.value(&there)?.is_none_or(|count| count == "0") {
+            return Ok(Vec::new());
         }
-        self.alone(admin, |admin| self.create_locked(admin, fresh))
+        let sql =
+            format!("SELECT table_name FROM tidemark_tables WHERE name = '{}' ORDER BY part DESC", self.name);
+        Ok(admin.query(&sql)?.into_iter().flatten().flatten().collect())
+    }
+
+    /// Tables that are in the way of a data set that is to be made anew: they have names of its tables, and are not in the books.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub(crate) fn strangers(&self, admin: &mut Admin) -> Result<Vec<String>, Failure> {
+        let own = self.own(admin)?;
+        if own.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut existing = self.existing(admin)?;
+        existing.retain(|name| !own.contains(name) && self.tables.iter().any(|table| table.name == *name));
+        Ok(existing)
+    }
+
+    /// Those of its tables, and of the books' first, that exist.
+    fn existing(&self, admin: &mut Admin) -> Result<Vec<String>, Failure> {
+        let names: Vec<String> = self.tables.iter().map(|table| format!("'{}'", table.name)).collect();
+        let existing = admin.query(&format!(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = {} \
+             AND table_name IN ({}, 'tidemark_data')",
+            self.dialect.current_schema(),
+            names.join(", ")
+        ))?;
+        Ok(existing.into_iter().flatten().flatten().collect())
     }
 
     /// Does something in a transaction, without others at the books.
@@ -203,11 +245,12 @@ impl DataSet {
             Found::Partial if !fresh => return self.resume(admin),
             Found::Complete { .. } if !fresh => return Ok(()),
             Found::Nothing => {}
-            Found::Foreign { tables } => {
-                let text = format!("there are tables that Tidemark did not make: {}", tables.join(", "));
-                return Err(Failure::new(Fault::Sql, text));
-            }
+            Found::Foreign { tables } => return Err(in_the_way(&tables)),
             Found::Partial | Found::Torn | Found::Complete { .. } | Found::Other { .. } => {
+                let strangers = self.strangers(admin)?;
+                if !strangers.is_empty() {
+                    return Err(in_the_way(&strangers));
+                }
                 self.drop_locked(admin)?;
             }
         }
@@ -217,6 +260,14 @@ impl DataSet {
             "INSERT INTO tidemark_data (name, fingerprint, options, complete, loads) VALUES ('{}', '', '{options}', {complete}, 0)",
             self.name
         ))?;
+        // What is left without an entry of the data set is nobody's.
+        admin.run(&format!("DELETE FROM tidemark_tables WHERE name = '{}'", self.name))?;
+        for (part, table) in self.tables.iter().enumerate() {
+            let (name, own) = (self.name, &table.name);
+            admin.run(&format!(
+                "INSERT INTO tidemark_tables (name, part, table_name) VALUES ('{name}', {part}, '{own}')"
+            ))?;
+        }
         for table in self.tables.iter() {
             admin.run(&self.dialect.create_table(&made_now(table)))?;
             if table.units == 0 {
@@ -253,16 +304,19 @@ impl DataSet {
     /// # Errors
     /// The server's refusal.
     pub(crate) fn drop(&self, admin: &mut Admin) -> Result<(), Failure> {
+        self.open_books(admin)?;
         self.alone(admin, |admin| self.drop_locked(admin))
     }
 
     fn drop_locked(&self, admin: &mut Admin) -> Result<(), Failure> {
         self.sign(admin, "")?;
-        for table in self.tables.iter().rev() {
-            admin.run(&format!("DROP TABLE IF EXISTS {}", table.name))?;
+        let mut own = self.own(admin)?;
+        if own.is_empty() {
+            own = self.tables.iter().rev().map(|table| table.name.to_string()).collect();
         }
+        own.iter().try_for_each(|table| admin.run(&format!("DROP TABLE IF EXISTS {table}")))?;
         self.drop_routines(admin)?;
-        for books in ["tidemark_chunks", "tidemark_data"] {
+        for books in ["tidemark_chunks", "tidemark_tables", "tidemark_data"] {
             admin.run(&format!("DELETE FROM {books} WHERE name = '{}'", self.name))?;
         }
         Ok(())
@@ -322,6 +376,11 @@ impl DataSet {
         }
         None
     }
+}
+
+/// Why a data set cannot be made.
+fn in_the_way(tables: &[String]) -> Failure {
+    Failure::new(Fault::Sql, format!("there are tables that Tidemark did not make: {}", tables.join(", ")))
 }
 
 /// The table as it is made: of one that stays empty, the key needs not wait.

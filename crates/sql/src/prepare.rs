@@ -243,6 +243,10 @@ impl Ready {
         let found = data.find(&mut admin).map_err(refused)?;
         match job.purpose {
             Purpose::Fill { fresh } => {
+                let found = match data.strangers(&mut admin).map_err(refused)? {
+                    tables if tables.is_empty() => found,
+                    tables => Found::Foreign { tables },
+                };
                 self.guard(&found, data, target, &mut admin)?;
                 if let (Found::Complete { loads }, false) = (&found, fresh) {
                     return Ok(Made::Done(kept(data, *loads)));
