@@ -13,7 +13,7 @@ use tidemark_load::source::{Choice, Division, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
-use tidemark_object::job::{Action, Emptied, Job, Verb};
+use tidemark_object::job::{Action, Emptied, Job, Keeps, Verb};
 use tidemark_plan::defaults;
 use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
 
@@ -277,7 +277,7 @@ fn special(
     let items = objects.then(|| operation::range(settings, "objects", element, type_name, remarks));
     let (verb, kind, sample) = match kind {
         Type::Init | Type::Normal | Type::Delay => {
-            (Verb::CreateContainer { versioned: false }, WorkKind::Init, "init")
+            (Verb::CreateContainer { keeps: Keeps::Latest }, WorkKind::Init, "init")
         }
         Type::Prepare => {
             let chunked = settings.flag(&["chunked"], remarks);
@@ -343,7 +343,7 @@ fn extra(
                 stage of their own before it writes the objects; in COSBench every worker requests each \
                 container that it uses.",
             );
-            Some((Turn::Before, Verb::CreateContainer { versioned: false }, WorkKind::Init, "init"))
+            Some((Turn::Before, Verb::CreateContainer { keeps: Keeps::Latest }, WorkKind::Init, "init"))
         }
         WorkKind::Cleanup if settings.flag(&["deleteContainer"], remarks) => {
             remarks.note(

@@ -10,7 +10,7 @@ use tidemark_measure::axis::Axis;
 use tidemark_measure::pick::{Bucket, Pick};
 use tidemark_object::Objects;
 use tidemark_object::job::{
-    Content, Embedded, Emptied, Form, Job, Mock, Naming, Place, S3, Swift, SwiftAuth, Target, Verb,
+    Content, Embedded, Emptied, Form, Job, Keeps, Mock, Naming, Place, S3, Swift, SwiftAuth, Target, Verb,
 };
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::document::{self, Read};
@@ -140,7 +140,7 @@ fn five_stages_become_the_plan_that_they_say() {
     }
 
     let scans = [
-        (0, Verb::CreateContainer { versioned: false }, None, 0, 1),
+        (0, Verb::CreateContainer { keeps: Keeps::Latest }, None, 0, 1),
         (1, Verb::Put { chunked: false, if_absent: false }, Some((1, 500)), 4, 1000),
         (3, Verb::Clear { versions: false }, Some((1, 500)), 0, 1),
         (4, Verb::DeleteContainer { empty: Emptied::Never }, None, 0, 1),
@@ -214,7 +214,7 @@ fn every_operation_of_the_union_dialect_is_understood() {
     let create = &plan.stages[0].works[0];
     assert_eq!(
         (create.kind, &job(create).actions[0].verb),
-        (WorkKind::Init, &Verb::CreateContainer { versioned: false })
+        (WorkKind::Init, &Verb::CreateContainer { keeps: Keeps::Latest })
     );
     let delete = &plan.stages[5].works[0];
     assert_eq!(job(delete).actions[0].verb, Verb::DeleteContainer { empty: Emptied::Never });

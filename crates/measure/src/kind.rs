@@ -117,6 +117,10 @@ pub enum OperationClass {
     PutTags,
     /// Reads an object's tags.
     GetTags,
+    /// Locks an object.
+    PutRetention,
+    /// Reads an object's lock.
+    GetRetention,
     /// Makes containers.
     Init,
     /// Deletes containers.
@@ -126,7 +130,7 @@ pub enum OperationClass {
 }
 
 /// The names of all classes that have one of their own.
-const CLASSES: [(&str, OperationClass); 18] = [
+const CLASSES: [(&str, OperationClass); 20] = [
     ("read", OperationClass::Read),
     ("write", OperationClass::Write),
     ("mwrite", OperationClass::MultipartWrite),
@@ -143,6 +147,8 @@ const CLASSES: [(&str, OperationClass); 18] = [
     ("restore", OperationClass::Restore),
     ("put_tags", OperationClass::PutTags),
     ("get_tags", OperationClass::GetTags),
+    ("put_retention", OperationClass::PutRetention),
+    ("get_retention", OperationClass::GetRetention),
     ("init", OperationClass::Init),
     ("dispose", OperationClass::Dispose),
 ];

@@ -316,7 +316,7 @@ pub enum Verb {
     /// Makes a container; one that exists already and is ours is a success.
     CreateContainer {
         /// Have it keep the versions of its objects (S3).
-        versioned: bool,
+        keeps: Keeps,
     },
     /// Deletes a container; one that does not exist is a success.
     DeleteContainer {
@@ -375,6 +375,15 @@ pub enum Verb {
     PutTags,
     /// Reads an object's tags.
     GetTags,
+    /// Locks an object for a while (S3's object lock).
+    PutRetention {
+        /// How firmly.
+        mode: Retention,
+        /// How long from the request on, seconds.
+        validity_s: u64,
+    },
+    /// Reads an object's lock.
+    GetRetention,
     /// Restores an archived object for some days.
     Restore {
         /// How many days.
@@ -393,6 +402,37 @@ pub enum Verb {
         /// The directory.
         directory: PathBuf,
     },
+}
+
+/// What a container keeps of its objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Keeps {
+    /// What was written last.
+    Latest,
+    /// All versions (S3).
+    Versions,
+    /// All versions, which can be locked (S3).
+    Locked,
+}
+
+/// How firmly an object is locked (S3's modes of retention).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Retention {
+    /// Who has the privilege may delete it.
+    #[default]
+    Governance,
+    /// Nobody may.
+    Compliance,
+}
+
+impl Retention {
+    /// As S3 writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Retention::Governance => "GOVERNANCE",
+            Retention::Compliance => "COMPLIANCE",
+        }
+    }
 }
 
 /// Which containers are emptied before they are deleted, whoever wrote what is in them. All others are deleted only if they

@@ -3,7 +3,7 @@
 //! The stages are those that a person would write: make the containers, fill them when there is something to
 //! read, put the load on, delete what was made.
 
-use crate::job::{Action, Content, Emptied, Form, Job, Naming, Target, Verb};
+use crate::job::{Action, Content, Emptied, Form, Job, Keeps, Naming, Target, Verb};
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
@@ -155,7 +155,7 @@ impl OneLiner {
     /// A stage that goes once through all containers or objects, with as many workers as there is work for.
     fn scan(&self, kind: WorkKind) -> Stage {
         let (verb, on_objects, class) = match kind {
-            WorkKind::Init => (Verb::CreateContainer { versioned: false }, false, OperationClass::Init),
+            WorkKind::Init => (Verb::CreateContainer { keeps: Keeps::Latest }, false, OperationClass::Init),
             WorkKind::Dispose => {
                 (Verb::DeleteContainer { empty: Emptied::Never }, false, OperationClass::Dispose)
             }

@@ -308,6 +308,8 @@ fn word(verb: &Verb) -> &'static str {
         Verb::Copy => "copy",
         Verb::List { .. } => "list",
         Verb::PutTags => "put tags of",
+        Verb::PutRetention { .. } => "put retention of",
+        Verb::GetRetention => "get retention of",
         Verb::GetTags => "get tags of",
         Verb::Restore { .. } => "restore",
         Verb::PutFile { .. } => "put file",

@@ -31,6 +31,8 @@ pub(crate) fn check(policy: &Policy, who: &str, job: &Job) -> Result<(), String>
         | Verb::Copy
         | Verb::List { .. }
         | Verb::PutTags
+        | Verb::PutRetention { .. }
+        | Verb::GetRetention
         | Verb::GetTags
         | Verb::Restore { .. } => Ok(()),
     })

@@ -32,6 +32,7 @@ use encryption::Concern;
 use request::{Address, Request, Sender};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 use tidemark_load::endpoints::endpoint_of;
 use tidemark_load::engine::{OpenError, Session, Sessions, ThreadContext};
 use tidemark_measure::fault::Fault;
@@ -171,7 +172,7 @@ impl Protocol for Slot {
                 Box::pin(self.upload(task, Content::Payload(&payload), bytes, *part_bytes, *parallel)).await
             }
             Verb::PutFile { part_bytes, .. } => Box::pin(self.put_file(task, *part_bytes)).await,
-            Verb::CreateContainer { versioned } => Box::pin(self.create_bucket(task, *versioned)).await,
+            Verb::CreateContainer { keeps } => Box::pin(self.create_bucket(task, *keeps)).await,
             Verb::DeleteContainer { empty } => Box::pin(self.delete_bucket(task, empty)).await,
             Verb::DeleteMany { count } => Box::pin(self.delete_numbered(task, *count)).await,
             Verb::Copy => Box::pin(self.copy(task)).await,
@@ -180,6 +181,16 @@ impl Protocol for Slot {
             Verb::GetTags => {
                 let mut intake = Intake::default();
                 let reply = self.send(task, &Request::get().query(b"tagging="), &mut intake).await?;
+                Ok(Done::reading(&reply))
+            }
+            Verb::PutRetention { mode, validity_s } => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+                let document = xml::retention(*mode, now.saturating_add(*validity_s));
+                Box::pin(self.post_document(task, Request::put, b"retention=", &document)).await
+            }
+            Verb::GetRetention => {
+                let mut intake = Intake::default();
+                let reply = self.send(task, &Request::get().query(b"retention="), &mut intake).await?;
                 Ok(Done::reading(&reply))
             }
             Verb::Restore { days } => Box::pin(self.restore(task, *days)).await,

@@ -308,7 +308,7 @@ fn finish(signing: Hmac<Sha256>) -> Signature {
 }
 
 /// `YYYYMMDDTHHMMSSZ` of a time in seconds since 1970.
-fn stamp(unix_s: u64) -> [u8; 16] {
+pub(crate) fn stamp(unix_s: u64) -> [u8; 16] {
     let (year, month, day) = civil(unix_s / 86_400);
     let second = unix_s % 86_400;
     let mut stamp = *b"00000000T000000Z";

@@ -68,6 +68,11 @@ impl SwiftEngine {
                     .into(),
             ));
         }
+        if actions.iter().any(|action| matches!(action.verb, Verb::PutRetention { .. } | Verb::GetRetention))
+        {
+            let text = "Swift locks no objects: remove `put_retention` and `get_retention`, or use S3";
+            return Err(OpenError(text.into()));
+        }
         let actions = Prepared::all(actions, data)?;
         let (account, places) = enter(target)?;
         Ok(Self { target: Arc::new(target.clone()), account: Arc::new(account), places, actions })
@@ -180,7 +185,10 @@ impl Protocol for Slot {
             Verb::Copy => Box::pin(self.copy(task)).await,
             Verb::List { page, all, by_object } => Box::pin(self.list(task, *page, *all, *by_object)).await,
             Verb::PutTags => Box::pin(self.set_metadata(task)).await,
-            Verb::Restore { .. } | Verb::WriteLocal { .. } => {
+            Verb::Restore { .. }
+            | Verb::PutRetention { .. }
+            | Verb::GetRetention
+            | Verb::WriteLocal { .. } => {
                 Err(Failure::without_effect(Fault::Local, "Swift has no such operation"))
             }
         }

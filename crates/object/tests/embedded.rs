@@ -9,7 +9,7 @@ use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault as Trouble, Opera
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
 use tidemark_object::content::DataSet;
-use tidemark_object::job::{Emptied, Job, S3, Target, Verb};
+use tidemark_object::job::{Emptied, Job, Keeps, S3, Target, Verb};
 use tidemark_object::preflight::preflight;
 use tidemark_plan::secret::Secret;
 
@@ -31,7 +31,7 @@ const EMPTY: Verb = Verb::DeleteContainer { empty: Emptied::Always };
 fn every_verb_does_what_it_says_and_the_server_counts_the_same() {
     let (server, target) = server();
     let verbs = [
-        Verb::CreateContainer { versioned: false },
+        Verb::CreateContainer { keeps: Keeps::Latest },
         PUT,
         Verb::Get,
         RANGE,
@@ -48,8 +48,8 @@ fn every_verb_does_what_it_says_and_the_server_counts_the_same() {
         Verb::DeleteContainer { empty: Emptied::Never },
     ];
     let mut run = Run::s3(&target, &verbs, 1);
-    run.well(&Verb::CreateContainer { versioned: false }, 2, 0, 0);
-    run.well(&Verb::CreateContainer { versioned: false }, 2, 0, 0);
+    run.well(&Verb::CreateContainer { keeps: Keeps::Latest }, 2, 0, 0);
+    run.well(&Verb::CreateContainer { keeps: Keeps::Latest }, 2, 0, 0);
     for item in 1..=5 {
         assert_eq!(run.well(&PUT, 2, item, 100_000).bytes, 100_000);
     }

@@ -9,7 +9,7 @@ use support::{PUT, Run, actions};
 use tidemark_lab::{self as lab, Lab, LabOptions};
 use tidemark_measure::fault::Fault;
 use tidemark_object::conditions::heeded;
-use tidemark_object::job::{Emptied, Encryption, Job, S3, Swift, SwiftAuth, Target, Verb};
+use tidemark_object::job::{Emptied, Encryption, Job, Keeps, Retention, S3, Swift, SwiftAuth, Target, Verb};
 use tidemark_object::preflight::preflight;
 use tidemark_plan::secret::Secret;
 
@@ -65,7 +65,7 @@ fn swift_verbs_work_on_a_real_gateway() {
     let refused = preflight(&job(&wrong), None).unwrap_err().to_string();
     assert!(refused.contains("rejected user") && refused.contains("key"), "{refused}");
 
-    let create = Verb::CreateContainer { versioned: false };
+    let create = Verb::CreateContainer { keeps: Keeps::Latest };
     let empty = Verb::DeleteContainer { empty: Emptied::Always };
     let full = Verb::DeleteContainer { empty: Emptied::Never };
     let chunked = Verb::Put { chunked: true, if_absent: false };
@@ -146,7 +146,7 @@ fn s3_verbs_work_on_a_real_gateway() {
     let key = check(S3 { access_key: "NOBODY".into(), ..target.clone() }, None).unwrap_err();
     assert!(key.contains("rejects the access key"), "{key}");
 
-    let create = Verb::CreateContainer { versioned: false };
+    let create = Verb::CreateContainer { keeps: Keeps::Latest };
     let empty = Verb::DeleteContainer { empty: Emptied::Always };
     let full = Verb::DeleteContainer { empty: Emptied::Never };
     let chunked = Verb::Put { chunked: true, if_absent: false };
@@ -224,7 +224,7 @@ fn a_real_gateway_encrypts_and_one_that_does_not_is_named() {
     let parts = Verb::PutMultipart { part_bytes: 5 << 20, parallel: 3 };
     let chunked = Verb::Put { chunked: true, if_absent: false };
     let verbs = [
-        Verb::CreateContainer { versioned: false },
+        Verb::CreateContainer { keeps: Keeps::Latest },
         PUT,
         chunked,
         Verb::Get,
@@ -235,7 +235,7 @@ fn a_real_gateway_encrypts_and_one_that_does_not_is_named() {
     ];
     let run = |encryption| Run::s3(&S3 { encryption, ..cluster.s3() }, &verbs, 1);
     let customer = |key: &str| Some(Encryption::Customer { key: Some(key.into()) });
-    run(None).well(&Verb::CreateContainer { versioned: false }, 1, 0, 0);
+    run(None).well(&Verb::CreateContainer { keeps: Keeps::Latest }, 1, 0, 0);
     // What the server itself says of an object.
     let mode = |item: u64| {
         let object = format!("--object=o{item}");
@@ -282,8 +282,8 @@ fn a_real_gateway_encrypts_and_one_that_does_not_is_named() {
 fn a_real_gateway_keeps_versions_and_none_are_left() {
     tidemark_testing::needs!(tidemark_testing::CEPH);
     let cluster = Cluster::up();
-    let versioned = Verb::CreateContainer { versioned: true };
-    let plain = Verb::CreateContainer { versioned: false };
+    let versioned = Verb::CreateContainer { keeps: Keeps::Versions };
+    let plain = Verb::CreateContainer { keeps: Keeps::Latest };
     let clear = Verb::Clear { versions: true };
     let marking = Verb::Clear { versions: false };
     let empty = Verb::DeleteContainer { empty: Emptied::Always };
@@ -336,4 +336,55 @@ fn a_real_gateway_keeps_versions_and_none_are_left() {
     run.well(&clear, 2, 1, 0);
     assert_eq!(entries("box2"), ["o10"]);
     run.well(&empty, 2, 0, 0);
+}
+
+#[test]
+#[ignore = "makes a Ceph cluster"]
+fn a_real_gateway_locks_objects_and_lets_them_go() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
+    let cluster = Cluster::up();
+    let create = |keeps| Verb::CreateContainer { keeps };
+    let lock = |mode, validity_s| Verb::PutRetention { mode, validity_s };
+    let governed = lock(Retention::Governance, 3600);
+    let compliant = lock(Retention::Compliance, 20);
+    let clear = Verb::Clear { versions: true };
+    let empty = Verb::DeleteContainer { empty: Emptied::Always };
+    let verbs = [
+        create(Keeps::Locked),
+        create(Keeps::Latest),
+        PUT,
+        governed.clone(),
+        compliant.clone(),
+        Verb::GetRetention,
+        clear.clone(),
+        empty.clone(),
+    ];
+    let mut run = Run::s3(&cluster.s3(), &verbs, 1);
+    run.well(&create(Keeps::Locked), 1, 0, 0);
+    run.well(&create(Keeps::Locked), 1, 0, 0);
+    for item in [1, 2, 3] {
+        run.well(&PUT, 1, item, 1000);
+    }
+    // One that has no lock says so.
+    assert!(run.one(&Verb::GetRetention, 1, 1, 0).fault.is_some());
+    run.well(&governed, 1, 1, 0);
+    run.well(&compliant, 1, 2, 0);
+    let locks = [1, 2].map(|item| run.well(&Verb::GetRetention, 1, item, 0).bytes);
+    assert!(locks.iter().all(|bytes| *bytes > 0), "{locks:?}");
+    run.well(&clear, 1, 1, 0);
+    run.well(&clear, 1, 3, 0);
+    // Nobody may, before its time.
+    assert!(run.one(&clear, 1, 2, 0).fault.is_some(), "it is locked under compliance");
+    // A container that is there cannot learn it.
+    run.well(&create(Keeps::Latest), 2, 0, 0);
+    assert_eq!(run.one(&create(Keeps::Locked), 2, 0, 0).fault, Some(Fault::Protocol));
+    run.well(&PUT, 2, 1, 10);
+    assert!(run.one(&governed, 2, 1, 0).fault.is_some());
+    std::thread::sleep(std::time::Duration::from_secs(22));
+    run.well(&clear, 1, 2, 0);
+    run.well(&empty, 1, 0, 0);
+    run.well(&empty, 2, 0, 0);
+    for example in run.examples() {
+        println!("{:?}: {}", example.fault, example.text);
+    }
 }

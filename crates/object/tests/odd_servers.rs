@@ -13,7 +13,7 @@ use support::{MS, PUT, Run, actions, s3};
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
 use tidemark_object::conditions::heeded;
-use tidemark_object::job::{Action, Content, Encryption, Form, Job, S3, Target, Verb};
+use tidemark_object::job::{Action, Content, Encryption, Form, Job, Keeps, S3, Target, Verb};
 use tidemark_object::preflight::preflight;
 
 /// Serves each connection with `serve`, which gets its number; gives the address.
@@ -342,7 +342,7 @@ fn a_key_of_encryption_that_a_server_repeats_is_masked() {
 #[test]
 fn a_container_that_keeps_no_versions_although_it_was_to_is_a_failure() {
     let (address, told) = listening();
-    let versioned = Verb::CreateContainer { versioned: true };
+    let versioned = Verb::CreateContainer { keeps: Keeps::Versions };
     let mut run = Run::of(Target::S3(target(address)), unverified(std::slice::from_ref(&versioned)), 1);
     assert_eq!(run.one(&versioned, 1, 0, 0).fault, Some(Fault::Protocol));
     let asked: Vec<String> = told.try_iter().collect();

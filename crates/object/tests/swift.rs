@@ -10,7 +10,7 @@ use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
 use tidemark_object::conditions::heeded;
 use tidemark_object::content::DataSet;
-use tidemark_object::job::{Emptied, Job, Swift, SwiftAuth, Target, Verb};
+use tidemark_object::job::{Emptied, Job, Keeps, Swift, SwiftAuth, Target, Verb};
 use tidemark_object::preflight::preflight;
 use tidemark_object::sessions;
 use tidemark_plan::secret::Secret;
@@ -24,7 +24,7 @@ fn check(target: &Swift, container: Option<u64>) -> Result<String, String> {
     preflight(&job, container).map_err(|error| error.to_string())
 }
 
-const CREATE: Verb = Verb::CreateContainer { versioned: false };
+const CREATE: Verb = Verb::CreateContainer { keeps: Keeps::Latest };
 const EMPTY: Verb = Verb::DeleteContainer { empty: Emptied::Always };
 
 #[test]

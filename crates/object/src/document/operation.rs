@@ -2,8 +2,8 @@
 
 use super::existing;
 use super::naming::{self, NAMING};
-use crate::job::{Action, Content, Emptied, Naming, Verb};
-use tidemark_keys::kinds::{Bytes, Flag, Parsed, Text, Whole, Word};
+use crate::job::{Action, Content, Emptied, Keeps, Naming, Retention, Verb};
+use tidemark_keys::kinds::{Bytes, Duration, Flag, Parsed, Text, Whole, Word};
 use tidemark_keys::shapes::Map;
 use tidemark_keys::{AnyKey, Key, Mapping, Problem, Table};
 use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size};
@@ -42,7 +42,7 @@ pub(super) struct Common {
 }
 
 /// The operations: the key that each stands under, what it does, the sample that it counts as, what it does to a pool.
-pub(crate) static VERBS: [(Key<Map>, Kind); 14] = [
+pub(crate) static VERBS: [(Key<Map>, Kind); 16] = [
     (
         Key::of(&GET).also(&["read"]),
         Kind { verb: Name::Get, class: OperationClass::Read, effect: Effect::Uses },
@@ -61,6 +61,14 @@ pub(crate) static VERBS: [(Key<Map>, Kind); 14] = [
     (Key::of(&LIST), Kind { verb: Name::List, class: OperationClass::List, effect: Effect::Free }),
     (Key::of(&PUT_TAGS), Kind { verb: Name::PutTags, class: OperationClass::PutTags, effect: Effect::Uses }),
     (Key::of(&GET_TAGS), Kind { verb: Name::GetTags, class: OperationClass::GetTags, effect: Effect::Uses }),
+    (
+        Key::of(&PUT_RETENTION),
+        Kind { verb: Name::PutRetention, class: OperationClass::PutRetention, effect: Effect::Uses },
+    ),
+    (
+        Key::of(&GET_RETENTION),
+        Kind { verb: Name::GetRetention, class: OperationClass::GetRetention, effect: Effect::Uses },
+    ),
     (Key::of(&RESTORE), Kind { verb: Name::Restore, class: OperationClass::Restore, effect: Effect::Uses }),
     (Key::of(&PUT_FILE), Kind { verb: Name::PutFile, class: OperationClass::Write, effect: Effect::Free }),
     (
@@ -96,6 +104,21 @@ static LIST: Mapping =
     Mapping::new("list", "Lists a container", &[&OBJECTS, &PAGE, &ALL, &BY_OBJECT]).with(&[&COMMON]);
 static PUT_TAGS: Mapping = Mapping::new("put_tags", "Writes tags", &[]).with(&[&COMMON, &ON_OBJECTS]);
 static GET_TAGS: Mapping = Mapping::new("get_tags", "Reads tags", &[]).with(&[&COMMON, &ON_OBJECTS]);
+static PUT_RETENTION: Mapping =
+    Mapping::new("put_retention", "Locks an object, in a container with `object_lock`", &[&MODE, &VALIDITY])
+        .with(&[&COMMON, &ON_OBJECTS]);
+static GET_RETENTION: Mapping =
+    Mapping::new("get_retention", "Reads an object's lock", &[]).with(&[&COMMON, &ON_OBJECTS]);
+static MODE: Key<Word<Retention>> = Key::new(
+    "mode",
+    "How firmly: under `governance`, `cleanup` with `versions` and `dispose` with `empty` can still delete the object; under \
+     `compliance` nobody can before its time",
+    Word(&[("governance", Retention::Governance), ("compliance", Retention::Compliance)]),
+)
+.default("governance");
+static VALIDITY: Key<Duration> =
+    Key::new("validity", "How long the lock holds from the request on, in whole seconds", Duration)
+        .required("write a duration, such as 1h");
 static RESTORE: Mapping =
     Mapping::new("restore", "Restores an archived object", &[&DAYS]).with(&[&COMMON, &ON_OBJECTS]);
 static PUT_FILE: Mapping =
@@ -200,6 +223,8 @@ enum Name {
     List,
     PutTags,
     GetTags,
+    PutRetention,
+    GetRetention,
     Restore,
     PutFile,
     WriteLocal,
@@ -298,12 +323,17 @@ fn verb(name: Name, table: &mut Table<'_>) -> Verb {
         },
         Name::PutTags => Verb::PutTags,
         Name::GetTags => Verb::GetTags,
+        Name::PutRetention => Verb::PutRetention {
+            mode: table.value(&MODE),
+            validity_s: table.get(&VALIDITY).map_or(1, |ns| (ns / 1_000_000_000).max(1)),
+        },
+        Name::GetRetention => Verb::GetRetention,
         Name::Restore => Verb::Restore { days: table.value(&DAYS) },
         Name::PutFile => {
             Verb::PutFile { directory: table.value(&DIRECTORY).into(), part_bytes: table.get(&PART) }
         }
         Name::WriteLocal => Verb::WriteLocal { directory: table.value(&DIRECTORY).into() },
-        Name::CreateContainer => Verb::CreateContainer { versioned: false },
+        Name::CreateContainer => Verb::CreateContainer { keeps: Keeps::Latest },
         Name::DeleteContainer => Verb::DeleteContainer { empty: emptied(table) },
     }
 }
@@ -412,6 +442,10 @@ fn details(verb: &Verb, pool: Option<&PoolPlan>, division: Division, verifies: b
             parts.extend(flag("all", *all).into_iter().chain(flag("by_object", *by_object)));
         }
         Verb::Restore { days } => parts.push(format!("days={days}")),
+        Verb::PutRetention { mode, validity_s } => {
+            parts.push(format!("mode={}", mode.name().to_lowercase()));
+            parts.push(format!("validity={validity_s}s"));
+        }
         Verb::DeleteContainer { empty: Emptied::Always } => parts.push("empty=true".into()),
         _ => {}
     }

@@ -221,6 +221,7 @@ fn every_verb_can_be_reached() {
             "put" => format!("{settings}, sizes: 1KB"),
             "write_local" => format!("{settings}, sizes: 1KB, directory: /tmp/x"),
             "put_file" => format!("{settings}, directory: /tmp/x"),
+            "put_retention" => format!("{settings}, validity: 1h"),
             "list" | "create_container" | "delete_container" => "containers: 1-2".into(),
             _ => settings.into(),
         };

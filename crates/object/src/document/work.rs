@@ -3,7 +3,7 @@
 use super::existing;
 use super::naming;
 use super::operation::{self, Around, Common, DIVISIONS, EMPTY, PART, VERBS, verbs};
-use crate::job::{Action, Job, Target, Verb};
+use crate::job::{Action, Job, Keeps, Target, Verb};
 use tidemark_keys::kinds::{Flag, Text, Whole, Word};
 use tidemark_keys::shapes::{Map, OneOrList, Under};
 use tidemark_keys::tree::{Node, Value};
@@ -30,8 +30,8 @@ const MOST_OPERATIONS: usize = 100;
 /// The works on objects.
 pub(crate) static KEYS: [&Mapping; 5] = [&INIT, &PREPARE, &LOAD, &CLEANUP, &DISPOSE];
 
-static INIT: Mapping =
-    Mapping::new("init", "Creates containers", &[&CONTAINERS, &VERSIONING]).with(&[&WORKERS, &PACE]);
+static INIT: Mapping = Mapping::new("init", "Creates containers", &[&CONTAINERS, &VERSIONING, &OBJECT_LOCK])
+    .with(&[&WORKERS, &PACE]);
 static PREPARE: Mapping =
     Mapping::new("prepare", "Writes objects, each once", &[&CONTAINERS, &OBJECTS, &SIZES, &FILES, &PART])
         .with(&[&operation::WRITTEN, &WORKERS, &PACE]);
@@ -76,6 +76,12 @@ static FILES: Key<Text> =
 
 static VERSIONING: Key<Flag> =
     Key::new("versioning", "Have them keep the versions of their objects (S3)", Flag).default("false");
+static OBJECT_LOCK: Key<Flag> = Key::new(
+    "object_lock",
+    "Have them keep versions that can be locked, which a container can only learn when it is made (S3)",
+    Flag,
+)
+.default("false");
 static VERSIONS: Key<Flag> =
     Key::new("versions", "Delete all versions and delete markers of each object (S3)", Flag).default("false");
 
@@ -170,7 +176,15 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, t
     let mut bytes = values::constant(0);
     let mut sized = false;
     let verb = match kind {
-        WorkKind::Init => Verb::CreateContainer { versioned: of_versions(table, &VERSIONING, target) },
+        WorkKind::Init => {
+            let versions = of_versions(table, &VERSIONING, target);
+            let keeps = match of_versions(table, &OBJECT_LOCK, target) {
+                true => Keeps::Locked,
+                false if versions => Keeps::Versions,
+                false => Keeps::Latest,
+            };
+            Verb::CreateContainer { keeps }
+        }
         WorkKind::Prepare if table.has(&FILES) => {
             Verb::PutFile { directory: table.value(&FILES).into(), part_bytes: table.get(&PART) }
         }
@@ -183,7 +197,8 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, t
         _ => Verb::DeleteContainer { empty: operation::emptied(table) },
     };
     let about_versions = match verb {
-        Verb::CreateContainer { versioned: true } => ";versioning=true",
+        Verb::CreateContainer { keeps: Keeps::Versions } => ";versioning=true",
+        Verb::CreateContainer { keeps: Keeps::Locked } => ";object_lock=true",
         Verb::Clear { versions: true } => ";versions=true",
         _ => "",
     };

@@ -73,6 +73,8 @@ impl Touch<'_> {
             Verb::Head => of_objects("reads_headers", false),
             Verb::Copy => does("copies_objects", false),
             Verb::PutTags => does("tags_objects", false),
+            Verb::PutRetention { .. } => does("locks_objects", false),
+            Verb::GetRetention => of_objects("reads_locks", false),
             Verb::GetTags => of_objects("reads_tags", false),
             Verb::Restore { .. } => does("restores_objects", false),
         }
@@ -98,6 +100,8 @@ impl Touch<'_> {
                     | Verb::Head
                     | Verb::Copy
                     | Verb::PutTags
+                    | Verb::PutRetention { .. }
+                    | Verb::GetRetention
                     | Verb::GetTags
                     | Verb::Restore { .. }
             )

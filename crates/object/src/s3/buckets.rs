@@ -5,7 +5,7 @@ use super::{Slot, refusal, xml};
 use crate::client::{Content, Reply};
 use crate::existing::{Lists, Page};
 use crate::failure::Failure;
-use crate::job::Emptied;
+use crate::job::{Emptied, Keeps};
 use crate::operate::{Done, Intake, Task, not_empty};
 use crate::text::{decode, encode};
 use tidemark_measure::fault::Fault;
@@ -14,13 +14,16 @@ use tidemark_measure::fault::Fault;
 const KEYS_MOST: u32 = 1000;
 
 impl Slot {
-    /// Makes the bucket; one that exists and is ours is a success. One that is `versioned` keeps versions afterwards.
-    pub(super) async fn create_bucket(&mut self, task: &Task<'_>, versioned: bool) -> Result<Done, Failure> {
+    /// Makes the bucket; one that exists and is ours is a success. One that keeps versions is made to, and one that locks them must be new.
+    pub(super) async fn create_bucket(&mut self, task: &Task<'_>, keeps: Keeps) -> Result<Done, Failure> {
         let constraint = match self.sender.target().region.as_str() {
             "" | "us-east-1" => String::new(),
             region => xml::location(region),
         };
-        let request = Request::put(Content::Bytes(constraint.as_bytes()), 0..constraint.len() as u64);
+        let lock: [(&str, &[u8]); 1] = [("x-amz-bucket-object-lock-enabled", b"true")];
+        let signed = if keeps == Keeps::Locked { &lock[..] } else { &[] };
+        let content = Content::Bytes(constraint.as_bytes());
+        let request = Request::put(content, 0..constraint.len() as u64).signed(signed);
         let mut intake = Intake::default();
         let reply = self
             .sender
@@ -32,7 +35,11 @@ impl Slot {
             409 if ours() => Done::after(&reply, 0),
             status => return Err(refusal::failure(status, &intake.body)),
         };
-        if versioned { self.keep_versions().await } else { Ok(made) }
+        match keeps {
+            Keeps::Latest => Ok(made),
+            Keeps::Versions => self.keep_versions().await,
+            Keeps::Locked => self.has_locks().await,
+        }
     }
 
     /// Deletes the bucket, and all that is in it first if it is to be emptied; one that does not exist is a success.
@@ -115,11 +122,16 @@ impl Slot {
         &mut self,
         keys: impl Iterator<Item = (&'k str, Option<&'k str>)>,
     ) -> Result<Reply, Failure> {
+        let mut keys = keys.peekable();
+        let of_versions = keys.peek().is_some_and(|(_, version)| version.is_some());
         let document = xml::deletion(keys);
         let digest = content_md5(&document);
         let header: [(&str, &[u8]); 1] = [("Content-MD5", digest.as_bytes())];
         let content = Content::Bytes(document.as_bytes());
+        // Ours are deleted although they are locked, as far as that can be: servers without locks do not look at it.
+        let bypass: [(&str, &[u8]); 1] = [("x-amz-bypass-governance-retention", b"true")];
         let request = Request::post(content, 0..document.len() as u64).query(b"delete=").plain(&header);
+        let request = if of_versions { request.signed(&bypass) } else { request };
         let mut intake = Intake::keeping();
         let reply = self.request(&request, &mut intake).await?;
         match xml::error(&intake.body) {

@@ -34,6 +34,21 @@ impl Slot {
         }
     }
 
+    /// Sees that the bucket locks versions: one that exists cannot be made to.
+    pub(super) async fn has_locks(&mut self) -> Result<Done, Failure> {
+        let mut intake = Intake::keeping();
+        let asked = self.request(&Request::get().query(b"object-lock="), &mut intake).await;
+        let enabled = xml::text_of(&intake.body, "ObjectLockEnabled").is_some_and(|text| text == "Enabled");
+        match asked {
+            Ok(reply) if enabled => Ok(Done::after(&reply, 0)),
+            Err(failure) if !matches!(failure.fault, Fault::NotFound | Fault::ClientError) => Err(failure),
+            _ => {
+                let text = "the container has no object lock: it was there before, or the server ignores the request";
+                Err(Failure::without_effect(Fault::Protocol, text))
+            }
+        }
+    }
+
     /// Deletes all versions and delete markers of an object; one that has none is a success.
     pub(super) async fn clear_versions(&mut self, task: &Task<'_>) -> Result<Done, Failure> {
         let mut name = Vec::new();

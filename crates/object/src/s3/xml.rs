@@ -1,5 +1,7 @@
 //! The few XML documents of S3: read leniently (unknown elements are passed over), written by hand.
 
+use crate::job::Retention;
+use crate::sigv4::stamp;
 use quick_xml::Reader;
 use quick_xml::escape::{escape, resolve_predefined_entity, unescape};
 use quick_xml::events::Event;
@@ -192,6 +194,16 @@ pub(crate) fn tags(value: u64) -> String {
     format!("<Tagging><TagSet><Tag><Key>tidemark</Key><Value>{value}</Value></Tag></TagSet></Tagging>")
 }
 
+/// The document that locks an object until a time, in seconds since 1970.
+pub(crate) fn retention(mode: Retention, until_s: u64) -> String {
+    let [a, b, c, d, e, f, g, h, _, i, j, k, l, m, n, _] = stamp(until_s).map(char::from);
+    format!(
+        "<Retention xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Mode>{}</Mode><RetainUntilDate>\
+         {a}{b}{c}{d}-{e}{f}-{g}{h}T{i}{j}:{k}{l}:{m}{n}Z</RetainUntilDate></Retention>",
+        mode.name()
+    )
+}
+
 /// The document that restores an archived object.
 pub(crate) fn restore(days: u32) -> String {
     format!("<RestoreRequest><Days>{days}</Days></RestoreRequest>")
@@ -229,6 +241,15 @@ mod tests {
         assert_eq!((keys(last), next_page(last)), (Some(vec![]), None));
         let pending = b"<ListMultipartUploadsResult><Upload><Key>k</Key><UploadId>1</UploadId></Upload></ListMultipartUploadsResult>";
         assert_eq!(uploads(pending), [("k".to_owned(), "1".to_owned())]);
+    }
+
+    #[test]
+    fn a_lock_ends_at_a_date() {
+        let document = retention(Retention::Governance, 1_000_000_000);
+        assert!(
+            document.contains("<Mode>GOVERNANCE</Mode><RetainUntilDate>2001-09-09T01:46:40Z</"),
+            "{document}"
+        );
     }
 
     #[test]
