@@ -479,5 +479,10 @@ fn an_innocent_neighbour_losses_of_others() {
 fn an_innocent_neighbour_none() {
     let told = beside_neighbours();
     told.names_nothing();
-    assert!(!told.limits().is_empty() || !told.rules("busy-").is_empty(), "{}", told.0.value["findings"]);
+    // Where others use the processors for half of the time and more, but not so much that it is named, nothing can be said.
+    let findings = told.0.value["findings"].as_array().unwrap();
+    let busy = findings.iter().find(|finding| finding["rule"] == "generator-busy").unwrap();
+    let used = busy["facts"][0]["busy"][0]["processors"]["busy"].as_f64().unwrap();
+    let said = !told.limits().is_empty() || !told.rules("busy-").is_empty();
+    assert!(said || used >= 0.5, "{used} {}", told.0.value["findings"]);
 }
