@@ -241,6 +241,7 @@ fn moved(work: &Work, job: &Job, action: usize) -> Amount {
             let sizes = (least.unwrap_or(0), most.unwrap_or(0));
             operations_of(&work.load, action as u16).times(sizes, mean.sum())
         }
+        (SourcePlan::Rounds { .. }, None) => Amount::Exactly(0),
     }
 }
 
@@ -249,6 +250,7 @@ fn largest(work: &Work) -> u64 {
     let of = |size: &tidemark_load::source::Size| size.pick.bounds().1.saturating_mul(size.unit);
     match &work.load.source {
         SourcePlan::Scan { bytes, .. } => of(bytes),
+        SourcePlan::Rounds { .. } => 0,
         SourcePlan::Mix { choices, .. } => choices.iter().map(|choice| of(&choice.bytes)).max().unwrap_or(0),
     }
 }

@@ -136,6 +136,7 @@ fn largest_object(work: &Work) -> u64 {
     let sizes = match &work.load.source {
         SourcePlan::Mix { choices, .. } => choices.iter().map(|choice| &choice.bytes).collect(),
         SourcePlan::Scan { bytes, .. } => vec![bytes],
+        SourcePlan::Rounds { .. } => Vec::new(),
     };
     let closed = sizes.into_iter().filter(|size| size.pick.bounds().1 < OPEN_END);
     ranges.chain(closed.map(|size| size.pick.bounds().1.saturating_mul(size.unit))).max().unwrap_or(0)

@@ -50,6 +50,7 @@ fn describe_work(work: &Work, remarks: &mut Remarks) {
     match &work.load.source {
         SourcePlan::Mix { choices, .. } => choices.iter().for_each(|choice| describe_choice(choice, remarks)),
         SourcePlan::Scan { bytes, .. } => describe_size(bytes, remarks),
+        SourcePlan::Rounds { .. } => {}
     }
     if let Target::S3(s3) = target {
         remarks.general(

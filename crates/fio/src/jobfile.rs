@@ -65,6 +65,7 @@ pub fn processes(work: &plan::Work, job: &Job) -> Result<Vec<Process>, OpenError
             };
             (0..of).map(client).collect()
         }
+        SourcePlan::Rounds { .. } => Err(cannot("go through a list of actions", "use the native engine")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which operation comes next, and on what: an endless weighted mix, or a finite scan.
+//! Which operation comes next, and on what: an endless weighted mix, a finite scan, or a list that each worker goes through.
 
 use crate::engine::{Operation, Outcome};
 use crate::pool::{Pool, Ticket};
@@ -29,6 +29,14 @@ pub enum SourcePlan {
         items: Option<(u64, u64)>,
         /// Bytes of each operation.
         bytes: Size,
+    },
+    /// Each worker does the actions of an order of its own, one after the other, and ends: queries of a stream. An operation's
+    /// space is its worker's number from 1, its item the round's from 0.
+    Rounds {
+        /// The orders, one for each worker.
+        orders: Vec<Vec<u16>>,
+        /// How often each worker goes through its order.
+        rounds: u32,
     },
 }
 
@@ -130,7 +138,7 @@ impl SourcePlan {
     pub fn choices(&self) -> Option<&[Choice]> {
         match self {
             SourcePlan::Mix { choices, .. } => Some(choices),
-            SourcePlan::Scan { .. } => None,
+            SourcePlan::Scan { .. } | SourcePlan::Rounds { .. } => None,
         }
     }
 
@@ -139,6 +147,10 @@ impl SourcePlan {
         match self {
             SourcePlan::Mix { .. } => None,
             SourcePlan::Scan { spaces, items, .. } => Some(scan_length(*spaces, *items)),
+            SourcePlan::Rounds { orders, rounds } => {
+                let actions: usize = orders.iter().map(Vec::len).sum();
+                Some((actions as u64).saturating_mul(u64::from(*rounds)))
+            }
         }
     }
 
@@ -150,6 +162,7 @@ impl SourcePlan {
                 choices.iter().map(|choice| largest(&choice.bytes)).max().unwrap_or(0)
             }
             SourcePlan::Scan { bytes, .. } => largest(bytes),
+            SourcePlan::Rounds { .. } => 0,
         }
     }
 
@@ -165,6 +178,7 @@ impl SourcePlan {
             SourcePlan::Scan { action, spaces, items, bytes } => {
                 Kind::Scan(Scan::new(*action, *spaces, *items, bytes, part))
             }
+            SourcePlan::Rounds { orders, rounds } => Kind::Rounds(Rounds::new(orders, *rounds, part)),
         };
         Source { rng, kind }
     }
@@ -185,6 +199,7 @@ pub struct Source {
 enum Kind {
     Mix(Mix),
     Scan(Scan),
+    Rounds(Rounds),
 }
 
 /// What the source requires when an operation has ended.
@@ -198,6 +213,7 @@ impl Source {
         match &mut self.kind {
             Kind::Mix(mix) => mix.next(&mut self.rng),
             Kind::Scan(scan) => scan.next(&mut self.rng).map(|operation| (operation, Receipt(None))),
+            Kind::Rounds(rounds) => rounds.next(&mut self.rng).map(|operation| (operation, Receipt(None))),
         }
     }
 
@@ -215,11 +231,12 @@ impl Source {
         }
     }
 
-    /// Operations that a scan still has; 0 for a mix.
+    /// Operations that it still has; 0 for a mix, which does not end.
     pub fn left(&self) -> u64 {
         match &self.kind {
             Kind::Mix(_) => 0,
             Kind::Scan(scan) => scan.end - scan.next,
+            Kind::Rounds(rounds) => rounds.end - rounds.next,
         }
     }
 
@@ -454,6 +471,33 @@ impl Scan {
     }
 }
 
+/// A worker's way through its order.
+struct Rounds {
+    order: Vec<u16>,
+    worker: u64,
+    next: u64,
+    end: u64,
+}
+
+impl Rounds {
+    fn new(orders: &[Vec<u16>], rounds: u32, part: Part) -> Self {
+        let order = orders.get(part.index as usize).cloned().unwrap_or_default();
+        let end = (order.len() as u64).saturating_mul(u64::from(rounds));
+        Self { order, worker: u64::from(part.index) + 1, next: 0, end }
+    }
+
+    fn next(&mut self, rng: &mut Rng) -> Option<Operation> {
+        if self.next >= self.end {
+            return None;
+        }
+        let length = self.order.len() as u64;
+        let (round, place) = (self.next / length, self.next % length);
+        self.next += 1;
+        let action = self.order[place as usize];
+        Some(Operation { action, space: self.worker, item: round, bytes: 0, random: rng.bits() })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -493,6 +537,19 @@ mod tests {
             assert!(seen.contains(&(1, 5)) && seen.contains(&(3, 11)));
         }
         assert_eq!(plan.operations(), Some(21));
+    }
+
+    #[test]
+    fn each_worker_goes_through_its_own_order_and_ends() {
+        let plan = SourcePlan::Rounds { orders: vec![vec![2, 0, 1], vec![1]], rounds: 2 };
+        let drawn = |index| {
+            let mut source = plan.worker(1, [0, 0], Part { index, of: 3 });
+            let drawn = std::iter::from_fn(|| source.draw());
+            drawn.map(|(one, _)| (one.action, one.space, one.item)).collect::<Vec<_>>()
+        };
+        assert_eq!(drawn(0), [(2, 1, 0), (0, 1, 0), (1, 1, 0), (2, 1, 1), (0, 1, 1), (1, 1, 1)]);
+        assert_eq!(drawn(1), [(1, 2, 0), (1, 2, 1)]);
+        assert_eq!((drawn(2), plan.operations()), (vec![], Some(8)), "a worker without an order has nothing to do");
     }
 
     #[test]

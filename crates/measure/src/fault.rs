@@ -74,6 +74,8 @@ faults! {
     MisplacedContent = "misplaced_content", "the block read belongs at another offset or volume";
     /// What a database returned contradicts what it has confirmed: an invariant of the data does not hold.
     BrokenInvariant = "broken_invariant", "the database returned data that break an invariant of what was committed";
+    /// A query's answer is not the one that is known for it.
+    WrongAnswer = "wrong_answer", "the answer of the query is not the known one";
     /// A transaction conflicted with others and was rolled back (SQLSTATE 40001), as often as the work allows.
     Serialization = "serialization", "the transaction conflicted with others and was rolled back, as often as it may be tried";
     /// A transaction was the victim of a deadlock (40P01, MySQL 1213), as often as the work allows.
@@ -115,7 +117,7 @@ impl Class for Fault {
 
 impl Fault {
     /// Faults of the data itself, although the storage reported success.
-    pub const CONTENT: [Fault; 8] = [
+    pub const CONTENT: [Fault; 9] = [
         Fault::WrongContent,
         Fault::StaleContent,
         Fault::TruncatedContent,
@@ -124,6 +126,7 @@ impl Fault {
         Fault::TornContent,
         Fault::MisplacedContent,
         Fault::BrokenInvariant,
+        Fault::WrongAnswer,
     ];
 }
 

@@ -20,12 +20,16 @@ use utoipa::ToSchema;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+mod analytics;
 mod database;
 mod drivers;
 mod endpoint;
 mod figure;
 mod proof;
 
+pub use analytics::{
+    Answer, CacheLayer, QueryUse, SizeCount, StorageUse, TableMade, TablesMade, TablesUse,
+};
 pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, LedgerUse, ReplicaLag, StatementPlan};
 pub use drivers::{Driver, Lost, Share, ShareSecond};
 pub use endpoint::{EndpointKind, EndpointUse};

@@ -207,6 +207,7 @@ fn first_container(source: &SourcePlan) -> Option<u64> {
     match source {
         SourcePlan::Mix { choices, .. } => choices.iter().map(|choice| choice.spaces.bounds().0).min(),
         SourcePlan::Scan { spaces, .. } => spaces.map(|(low, _)| low),
+        SourcePlan::Rounds { .. } => None,
     }
 }
 

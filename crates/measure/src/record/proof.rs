@@ -1,12 +1,12 @@
 //! What makes a stage's numbers evidence: what was done around its load, and what devices, clusters and databases counted.
 
-use super::{Aborts, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse};
+use super::{Aborts, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, TablesUse};
 use crate::kind::Cache;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// What was done around the load so that its numbers are evidence, and what the devices counted meanwhile.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Proof {
     /// What was done before the load, in words: `page cache of 1 volume dropped`.
@@ -34,6 +34,8 @@ pub struct Proof {
     pub ledgers: Vec<LedgerUse>,
     /// Figures that the works' workloads declare.
     pub figures: Vec<DeclaredFigure>,
+    /// Tables that were made, and queries that ran on them: an entry for each work.
+    pub tables: Vec<TablesUse>,
     /// What could not be checked, and why: whole sentences.
     pub unchecked: Vec<String>,
 }
@@ -47,6 +49,7 @@ impl Proof {
         add(&mut self.checks, other.checks);
         self.add_ledgers(other.ledgers);
         self.add_figures(other.figures);
+        self.tables.extend(other.tables);
         // Both have asked for the same process.
         self.own = self.own.or(other.own);
         self.osds = self.osds.or(other.osds);

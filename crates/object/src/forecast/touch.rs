@@ -164,7 +164,7 @@ pub(super) fn touches(work: &Work) -> Vec<Touch<'_>> {
     let Some(job) = Job::of(work) else { return Vec::new() };
     let whole = |range: Option<(u64, u64)>| range.unwrap_or((0, 0));
     match &work.load.source {
-        SourcePlan::Scan { spaces: None, .. } => Vec::new(),
+        SourcePlan::Scan { spaces: None, .. } | SourcePlan::Rounds { .. } => Vec::new(),
         SourcePlan::Scan { action, spaces, items, bytes } => {
             let area = Area { spaces: whole(*spaces), items: whole(*items) };
             let index = usize::from(*action);

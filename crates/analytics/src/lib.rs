@@ -1,0 +1,1 @@
+//! The analytics engine: decision support data sets, and queries on them.
