@@ -1,0 +1,141 @@
+//! Why something failed: a class, and its words.
+
+use datafusion::error::DataFusionError;
+use parquet::errors::ParquetError;
+use std::error::Error;
+use std::fmt;
+use std::io::ErrorKind;
+use tidemark_load::engine::Outcome;
+use tidemark_measure::fault::Fault;
+use tidemark_measure::record::Example;
+
+use crate::tasks::Ended;
+
+/// A failure.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Failure {
+    pub fault: Fault,
+    pub words: String,
+}
+
+impl Failure {
+    pub(crate) fn new(fault: Fault, words: impl Into<String>) -> Self {
+        Self { fault, words: words.into() }
+    }
+
+    /// The same, with what was tried before its words.
+    pub(crate) fn of(self, what: &str) -> Self {
+        Self { words: format!("{what}: {}", self.words), ..self }
+    }
+
+    /// The end of an operation that it is.
+    pub(crate) fn ended(self) -> Ended {
+        let example = Example { fault: self.fault, text: self.words };
+        Ended { outcome: Outcome::failure(self.fault), example: Some(example), ..Ended::default() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.words)
+    }
+}
+
+/// Longest words of a failure: plans and statements that libraries quote are left out.
+const WORDS: usize = 500;
+
+/// The first line of an error's words, without the rest of a plan or a statement.
+fn words(error: &dyn Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(WORDS) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// What an error says in its innermost cause that is known here, wherever a library has wrapped it.
+fn innermost(error: &(dyn Error + 'static)) -> Option<Failure> {
+    let mut next = Some(error);
+    let mut found = None;
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            found = Some(Failure::new(of_file(error.kind()), words(error)));
+        } else if let Some(error) = error.downcast_ref::<object_store::Error>()
+            && let Some(fault) = of_store(error)
+        {
+            found = Some(Failure::new(fault, words(error)));
+        }
+        next = error.source();
+    }
+    found
+}
+
+fn of_file(kind: ErrorKind) -> Fault {
+    match kind {
+        ErrorKind::NotFound => Fault::NotFound,
+        ErrorKind::PermissionDenied => Fault::Denied,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Fault::NoSpace,
+        ErrorKind::UnexpectedEof => Fault::ShortTransfer,
+        ErrorKind::TimedOut => Fault::Timeout,
+        _ => Fault::Io,
+    }
+}
+
+fn of_store(error: &object_store::Error) -> Option<Fault> {
+    Some(match error {
+        object_store::Error::NotFound { .. } => Fault::NotFound,
+        object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. } => Fault::Precondition,
+        object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => Fault::Denied,
+        _ => return None,
+    })
+}
+
+impl From<object_store::Error> for Failure {
+    fn from(error: object_store::Error) -> Self {
+        innermost(&error).unwrap_or_else(|| Self::new(Fault::Io, words(&error)))
+    }
+}
+
+impl From<ParquetError> for Failure {
+    fn from(error: ParquetError) -> Self {
+        innermost(&error).unwrap_or_else(|| Self::new(Fault::WrongContent, words(&error)))
+    }
+}
+
+impl From<DataFusionError> for Failure {
+    fn from(error: DataFusionError) -> Self {
+        if let Some(failure) = innermost(&error) {
+            return failure;
+        }
+        let fault = match error.find_root() {
+            DataFusionError::ResourcesExhausted(_) => Fault::Overloaded,
+            DataFusionError::ParquetError(_) => Fault::WrongContent,
+            DataFusionError::SQL(..)
+            | DataFusionError::Plan(_)
+            | DataFusionError::SchemaError(..)
+            | DataFusionError::NotImplemented(_) => Fault::Sql,
+            _ => Fault::Local,
+        };
+        Self::new(fault, words(error.find_root()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_counts_however_it_was_wrapped() {
+        let full = std::io::Error::from(ErrorKind::StorageFull);
+        let store = object_store::Error::Generic { store: "file", source: Box::new(full) };
+        let wrapped = DataFusionError::External(Box::new(store));
+        assert_eq!(Failure::from(wrapped).fault, Fault::NoSpace);
+        let memory = DataFusionError::ResourcesExhausted("pool".into()).context("while it sorted");
+        assert_eq!(Failure::from(memory).fault, Fault::Overloaded);
+        let plan = DataFusionError::Plan(format!("no such column\nSELECT {}", "x".repeat(9_000)));
+        let failure = Failure::from(plan);
+        assert_eq!(failure.fault, Fault::Sql);
+        assert!(failure.words.ends_with("no such column"), "{failure}");
+    }
+}

@@ -1,0 +1,215 @@
+//! A work on tables, as a plan carries it.
+
+use crate::sets::Set;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use tidemark_object::job as object;
+use tidemark_plan::job::JobData;
+use tidemark_plan::plan::Work;
+
+/// The engine's name.
+pub const ENGINE: &str = "analytics";
+
+/// What a work does, and on what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// What runs queries, and where the tables are.
+    pub target: Target,
+    /// The tables.
+    pub data: Data,
+    /// What the work is for.
+    pub purpose: Purpose,
+}
+
+/// What runs queries, and where the tables are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// Where the tables are.
+    pub storage: Storage,
+    /// Threads of the query engine; `None`: as many as this machine has processors.
+    pub threads: Option<u32>,
+    /// Memory that all queries together may have, bytes; `None`: without a limit.
+    pub memory: Option<u64>,
+    /// Whether the query engine keeps the footers of files that it has read.
+    pub metadata_cache: bool,
+    /// Connections of an S3 target.
+    pub connections: u32,
+}
+
+/// Where tables are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Storage {
+    /// Below a directory of this machine.
+    Files {
+        /// The directory.
+        directory: PathBuf,
+        /// Whether to drop the files' pages from the page cache before a load.
+        drop_cache: bool,
+    },
+    /// In a bucket.
+    Objects {
+        /// The server: [`object::Target::S3`] or [`object::Target::Embedded`].
+        server: Box<object::Target>,
+        /// The bucket.
+        bucket: String,
+        /// What the keys begin with; empty, or without a slash at its end.
+        prefix: String,
+    },
+}
+
+/// The tables of a set at a scale.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Data {
+    /// Which set.
+    pub set: Set,
+    /// The scale factor, in thousandths: 1000 is 1, about a gigabyte of rows.
+    pub scale_milli: u64,
+}
+
+impl Data {
+    /// The scale factor.
+    pub fn scale(&self) -> f64 {
+        self.scale_milli as f64 / 1e3
+    }
+
+    /// The scale factor as people write it: `0.01`, `1`, `300`.
+    pub fn scale_text(&self) -> String {
+        self.scale().to_string()
+    }
+
+    /// Its directory's name: `tpch-0.01`.
+    pub fn name(&self) -> String {
+        format!("{}-{}", self.set.name(), self.scale_text())
+    }
+}
+
+/// What a work is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// Makes the tables, but for files that are there already.
+    Make {
+        /// How their files are written.
+        layout: Layout,
+        /// Make them anew although they are there.
+        fresh: bool,
+    },
+    /// Runs queries.
+    Query(Queries),
+    /// Removes the tables.
+    Remove,
+}
+
+/// How files are written: it decides over the requests of those who read them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    /// Compression of column chunks.
+    pub compression: Compression,
+    /// Most rows of a row group.
+    pub row_group_rows: u64,
+    /// Whether files have statistics of their pages and an index of where they are.
+    pub page_index: bool,
+    /// Bytes that a file is to have, more or less.
+    pub file_bytes: u64,
+}
+
+/// Compression of column chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Compression {
+    /// None.
+    None,
+    /// Snappy.
+    Snappy,
+    /// LZ4, raw blocks.
+    Lz4,
+    /// Zstandard, level 1.
+    Zstd,
+}
+
+impl Compression {
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Compression::None => "none",
+            Compression::Snappy => "snappy",
+            Compression::Lz4 => "lz4",
+            Compression::Zstd => "zstd",
+        }
+    }
+}
+
+/// The queries of a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Queries {
+    /// Each of them, in the order in which actions are numbered.
+    pub list: Vec<Query>,
+    /// Whether their parameters are drawn for every execution; otherwise they are those of the set's definition.
+    pub random: bool,
+    /// The cache state that the document declares.
+    pub cache: Option<Cache>,
+    /// How long one may take, nanoseconds.
+    pub timeout_ns: u64,
+}
+
+/// A query.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Query {
+    /// Its name: `q18`.
+    pub name: String,
+    /// Its text; `None` of one that the set defines.
+    pub sql: Option<String>,
+}
+
+/// The cache state that a document declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cache {
+    /// What is read comes from storage.
+    Cold,
+    /// Memory may have it.
+    Warm,
+}
+
+impl Cache {
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cache::Cold => "cold",
+            Cache::Warm => "warm",
+        }
+    }
+}
+
+impl JobData for Job {
+    fn engine(&self) -> &'static str {
+        ENGINE
+    }
+
+    fn is_in_process(&self) -> bool {
+        let Storage::Objects { server, .. } = &self.target.storage else { return false };
+        matches!(**server, object::Target::Embedded(_))
+    }
+}
+
+impl Job {
+    /// The job of a work; `None` if the work is of another engine.
+    pub fn of(work: &Work) -> Option<&Self> {
+        work.job.get()
+    }
+}
+
+impl Storage {
+    /// Where it is, in a few words.
+    pub fn describe(&self) -> String {
+        match self {
+            Storage::Files { directory, .. } => format!("files in {}", directory.display()),
+            Storage::Objects { server, bucket, prefix } => {
+                let place = if prefix.is_empty() { String::new() } else { format!(", prefix {prefix}") };
+                match &**server {
+                    object::Target::S3(s3) => {
+                        format!("S3 at {}, bucket {bucket}{place}", s3.http.endpoints.join(", "))
+                    }
+                    _ => format!("the S3 server inside Tidemark, bucket {bucket}{place}"),
+                }
+            }
+        }
+    }
+}
