@@ -85,8 +85,12 @@ fn of_file(kind: ErrorKind) -> Fault {
 fn of_store(error: &object_store::Error) -> Option<Fault> {
     Some(match error {
         object_store::Error::NotFound { .. } => Fault::NotFound,
-        object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. } => Fault::Precondition,
-        object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => Fault::Denied,
+        object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. } => {
+            Fault::Precondition
+        }
+        object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
+            Fault::Denied
+        }
         _ => return None,
     })
 }

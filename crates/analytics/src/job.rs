@@ -43,8 +43,6 @@ pub enum Storage {
     Files {
         /// The directory.
         directory: PathBuf,
-        /// Whether to drop the files' pages from the page cache before a load.
-        drop_cache: bool,
     },
     /// In a bucket.
     Objects {
@@ -113,7 +111,7 @@ pub struct Layout {
 }
 
 /// Compression of column chunks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compression {
     /// None.
     None,
@@ -122,6 +120,7 @@ pub enum Compression {
     /// LZ4, raw blocks.
     Lz4,
     /// Zstandard, level 1.
+    #[default]
     Zstd,
 }
 
@@ -200,7 +199,7 @@ impl Storage {
     /// Where it is, in a few words.
     pub fn describe(&self) -> String {
         match self {
-            Storage::Files { directory, .. } => format!("files in {}", directory.display()),
+            Storage::Files { directory } => format!("files in {}", directory.display()),
             Storage::Objects { server, bucket, prefix } => {
                 let place = if prefix.is_empty() { String::new() } else { format!(", prefix {prefix}") };
                 match &**server {

@@ -7,11 +7,11 @@
 use crate::failure::Failure;
 use crate::job::{Data, Layout};
 use crate::sets::Table;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use parquet::arrow::async_reader::MetadataFetch;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
@@ -74,6 +74,11 @@ impl Part {
 }
 
 impl Layout {
+    /// How many files a set has.
+    pub(crate) fn files(&self, data: &Data) -> u64 {
+        data.set.tables().iter().map(|table| u64::from(table.files(data.scale(), self.file_bytes))).sum()
+    }
+
     /// In a few words.
     pub(crate) fn describe(&self) -> String {
         format!(
@@ -100,6 +105,11 @@ impl File {
     fn label(&self) -> Option<&str> {
         let pairs = self.footer.file_metadata().key_value_metadata()?;
         pairs.iter().find(|pair| pair.key == LABEL)?.value.as_deref()
+    }
+
+    /// Whether it is what this label says.
+    pub(crate) fn is(&self, label: &str) -> bool {
+        self.label() == Some(label)
     }
 
     /// Its rows.
@@ -204,7 +214,7 @@ impl Lake {
             Err(failure) => return Err(failure),
         };
         let file = File { path, table: part.table, bytes: meta.size, footer };
-        Ok((file.label() == Some(label)).then_some(file))
+        Ok(file.is(label).then_some(file))
     }
 
     /// Removes files.
@@ -245,7 +255,10 @@ impl Found {
         for file in &self.files {
             let told = file.label().and_then(|label| told(label, data, file.table.name));
             let Some(told) = told else {
-                return Some(format!("{} is of another set of tables, or of another version of Tidemark", file.path));
+                return Some(format!(
+                    "{} is of another set of tables, or of another version of Tidemark",
+                    file.path
+                ));
             };
             labels.entry(file.table.name).or_default().push(told);
         }

@@ -68,7 +68,11 @@ impl Maker {
         {
             let rows = u64::try_from(file.footer.file_metadata().num_rows()).unwrap_or(0);
             return Ok(Written {
-                table: part.table.name, rows, bytes: file.bytes, kept: true, spent: Spent::default(),
+                table: part.table.name,
+                rows,
+                bytes: file.bytes,
+                kept: true,
+                spent: Spent::default(),
             });
         }
         let (sender, pieces) = mpsc::channel(PIECES);
@@ -76,7 +80,8 @@ impl Maker {
         let encoder = tokio::task::spawn_blocking(move || encode(&data, part, properties, sender));
         let place = self.lake.place(&part);
         let stored = store(&*self.lake.store, &place, pieces).await;
-        let encoded = encoder.await.map_err(|_| Failure::new(Fault::Local, "the generator of rows has failed"));
+        let encoded =
+            encoder.await.map_err(|_| Failure::new(Fault::Local, "the generator of rows has failed"));
         let (bytes, finishing_ns) = match (stored, &encoded) {
             (Err(Unstored::Cut), Ok(Err(failure)) | Err(failure)) => return Err(failure.clone()),
             (stored, _) => stored?,
@@ -169,7 +174,8 @@ fn encode(
     sender: mpsc::Sender<Piece>,
 ) -> Result<(u64, Spent), Failure> {
     let unknown = || Failure::new(Fault::Local, format!("there is no generator for {}", part.table.name));
-    let mut batches = data.set.batches(part.table.name, data.scale(), part.part, part.of).ok_or_else(unknown)?;
+    let mut batches =
+        data.set.batches(part.table.name, data.scale(), part.part, part.of).ok_or_else(unknown)?;
     let pieces = Pieces { buffer: Vec::with_capacity(PIECE), sender, waited_ns: 0 };
     let mut writer = ArrowWriter::try_new(pieces, batches.schema(), Some(properties))?;
     let (mut rows, mut spent) = (0, Spent::default());
@@ -187,7 +193,8 @@ fn encode(
     let began = Instant::now();
     let mut pieces = writer.into_inner()?;
     pieces.send(true).map_err(|_| Failure::new(Fault::Local, "the file was not stored"))?;
-    spent.encoding_ns = (spent.encoding_ns + began.elapsed().as_nanos() as u64).saturating_sub(pieces.waited_ns);
+    spent.encoding_ns =
+        (spent.encoding_ns + began.elapsed().as_nanos() as u64).saturating_sub(pieces.waited_ns);
     spent.storing_ns = pieces.waited_ns;
     Ok((rows, spent))
 }

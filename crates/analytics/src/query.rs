@@ -159,7 +159,11 @@ impl Runner {
         end?;
         // What the comparison of its answer took is none of the query's time.
         let done = clock.now().min(sent + took.max(1));
-        Ok(Ended { outcome: Outcome { first_byte, ..Outcome::success(bytes) }, done: Some(done), example: None })
+        Ok(Ended {
+            outcome: Outcome { first_byte, ..Outcome::success(bytes) },
+            done: Some(done),
+            example: None,
+        })
     }
 
     /// Runs the statements of a query, one after the other.
@@ -167,7 +171,8 @@ impl Runner {
         let began = Instant::now();
         let (mut rows, mut first_row_ns, mut own) = (0, None, Duration::ZERO);
         let mut comparison = self.answers.begin(query);
-        let only_reads = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        let only_reads =
+            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         for statement in statements(sql)? {
             let state = stream.session.state();
             let plan = state.statement_to_plan(statement).await?;
@@ -207,7 +212,12 @@ impl Runner {
                     touched[place] = true;
                 }
             }
-            bytes += chunks.iter().zip(touched).filter(|(_, touched)| *touched).map(|((from, end), _)| end - from).sum::<u64>();
+            bytes += chunks
+                .iter()
+                .zip(touched)
+                .filter(|(_, touched)| *touched)
+                .map(|((from, end), _)| end - from)
+                .sum::<u64>();
         }
         Some(bytes)
     }

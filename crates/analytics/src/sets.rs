@@ -230,7 +230,11 @@ mod tests {
             for table in set.tables() {
                 let exact = set.exact_rows(table.name, 0.01);
                 let whole = count(set, table.name, 0.01, 1);
-                assert!(whole > 0 && exact.is_none_or(|exact| exact == whole), "{}: {whole} of {exact:?}", table.name);
+                assert!(
+                    whole > 0 && exact.is_none_or(|exact| exact == whole),
+                    "{}: {whole} of {exact:?}",
+                    table.name
+                );
                 if table.grows {
                     assert_eq!(count(set, table.name, 0.01, 3), whole, "{} in three parts", table.name);
                 }

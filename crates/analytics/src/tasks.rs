@@ -180,10 +180,16 @@ mod tests {
     }
 
     fn session() -> (Box<dyn Session>, Arc<Runtime>) {
-        let runtime = Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap());
+        let runtime =
+            Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap());
         let sessions = TaskSessions::new(Arc::new(Sleeps), Arc::clone(&runtime));
         let thread = ThreadContext {
-            clock: Clock::starting_at(std::time::Instant::now()), thread: 0, first_slot: 5, slots: 2, largest: 0, seed: 0,
+            clock: Clock::starting_at(std::time::Instant::now()),
+            thread: 0,
+            first_slot: 5,
+            slots: 2,
+            largest: 0,
+            seed: 0,
         };
         (sessions.open(thread).unwrap(), runtime)
     }

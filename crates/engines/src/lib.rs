@@ -12,6 +12,7 @@ pub fn registry() -> Registry {
             Arc::new(tidemark_block::Blocks::new(fio.clone())),
             fio,
             Arc::new(tidemark_sql::Databases),
+            Arc::new(tidemark_analytics::Analytics),
         ],
         vec![Arc::new(tidemark_cosbench::Cosbench), Arc::new(tidemark_fio::JobFiles)],
     )

@@ -22,6 +22,7 @@
 //! | `endpoint` | where a server is and whom to trust |
 //! | `secrets` | where the secrets of a target may be sent, and how they are kept out of what servers say |
 //! | `failure` | why an operation failed: a class, and its words |
+//! | [`targets`] | S3 targets of documents, for other engines |
 //! | [`text`] | numbers and names as bytes |
 
 mod client;
@@ -47,6 +48,7 @@ pub mod secrets;
 pub mod sessions;
 mod sigv4;
 mod swift;
+pub mod targets;
 pub mod text;
 
 pub use engine::Objects;

@@ -20,7 +20,7 @@ const FOLLOWED_KEYS: u64 = 4_000_000;
 
 /// The targets of a run. Embedded servers run as long as this lives.
 pub(crate) struct Servers {
-    running: Vec<Server>,
+    running: Vec<Running>,
     scratch: PathBuf,
     data: Arc<DataSet>,
     seed: u64,
@@ -69,8 +69,8 @@ impl GivenUp {
     }
 }
 
-/// An embedded server. The directory of one that has none of its own goes with it.
-struct Server {
+/// An embedded server that runs as long as this lives. The directory of one that has none of its own goes with it.
+pub struct Running {
     plan: Embedded,
     server: EmbeddedServer,
     _directory: Option<TempDir>,
@@ -123,23 +123,11 @@ impl Servers {
         let index = match known {
             Some(index) => index,
             None => {
-                self.running.push(start(embedded, &self.scratch)?);
+                self.running.push(Running::start(embedded, &self.scratch)?);
                 self.running.len() - 1
             }
         };
-        let server = &self.running[index].server;
-        let target = Target::S3(S3 {
-            http: Http { endpoints: vec![server.endpoint()], ..Http::default() },
-            access_key: server.access_key().into(),
-            secret_key: Secret::new(server.secret_key()),
-            session_token: None,
-            region: REGION.into(),
-            path_style: true,
-            sign_payload: false,
-            storage_class: None,
-            encryption: None,
-        });
-        Ok(Job { target, actions: job.actions.clone() })
+        Ok(Job { target: Target::S3(self.running[index].target()), actions: job.actions.clone() })
     }
 
     /// Makes sure that the target of a work that writes on conditions does not ignore them, as far as that can be seen.
@@ -171,29 +159,58 @@ impl Prepared for Servers {
     }
 }
 
-/// Starts an embedded server; one that has no directory of its own gets one in `scratch`.
-fn start(plan: &Embedded, scratch: &Path) -> Result<Server, String> {
-    let (place, directory) = match &plan.place {
-        Place::Memory => (ServerPlace::Memory, None),
-        Place::Disk(Some(path)) => {
-            (ServerPlace::Directory { path: path.clone(), durable: plan.durable }, None)
+impl Running {
+    /// Starts an embedded server; one that has no directory of its own gets one in `scratch`.
+    ///
+    /// # Errors
+    /// One sentence that says why it cannot run here.
+    pub fn start(plan: &Embedded, scratch: &Path) -> Result<Self, String> {
+        let (place, directory) = match &plan.place {
+            Place::Memory => (ServerPlace::Memory, None),
+            Place::Disk(Some(path)) => {
+                (ServerPlace::Directory { path: path.clone(), durable: plan.durable }, None)
+            }
+            Place::Disk(None) => {
+                let made = std::fs::create_dir_all(scratch)
+                    .and_then(|()| tempfile::Builder::new().prefix("tidemark-objects-").tempdir_in(scratch));
+                let directory = made.map_err(|error| {
+                    format!(
+                        "cannot create a directory for the embedded server in {}: {error}",
+                        scratch.display()
+                    )
+                })?;
+                let path = directory.path().to_owned();
+                (ServerPlace::Directory { path, durable: plan.durable }, Some(directory))
+            }
+        };
+        let options = EmbeddedOptions { place, ..EmbeddedOptions::default() };
+        let server = EmbeddedServer::start(options).map_err(|error| error.to_string())?;
+        if plan.limit.is_some() {
+            server.faults().limit_rate(plan.limit);
         }
-        Place::Disk(None) => {
-            let made = std::fs::create_dir_all(scratch)
-                .and_then(|()| tempfile::Builder::new().prefix("tidemark-objects-").tempdir_in(scratch));
-            let directory = made.map_err(|error| {
-                format!("cannot create a directory for the embedded server in {}: {error}", scratch.display())
-            })?;
-            let path = directory.path().to_owned();
-            (ServerPlace::Directory { path, durable: plan.durable }, Some(directory))
-        }
-    };
-    let options = EmbeddedOptions { place, ..EmbeddedOptions::default() };
-    let server = EmbeddedServer::start(options).map_err(|error| error.to_string())?;
-    if plan.limit.is_some() {
-        server.faults().limit_rate(plan.limit);
+        Ok(Self { plan: plan.clone(), server, _directory: directory })
     }
-    Ok(Server { plan: plan.clone(), server, _directory: directory })
+
+    /// Which server it is.
+    pub fn plan(&self) -> &Embedded {
+        &self.plan
+    }
+
+    /// How it is reached.
+    pub fn target(&self) -> S3 {
+        let server = &self.server;
+        S3 {
+            http: Http { endpoints: vec![server.endpoint()], ..Http::default() },
+            access_key: server.access_key().into(),
+            secret_key: Secret::new(server.secret_key()),
+            session_token: None,
+            region: REGION.into(),
+            path_style: true,
+            sign_payload: false,
+            storage_class: None,
+            encryption: None,
+        }
+    }
 }
 
 /// The works on objects.

@@ -13,7 +13,8 @@ use tidemark_plan::yaml::values;
 /// The kinds of targets.
 pub(crate) static KINDS: [&Mapping; 5] = [&KIND_S3, &KIND_SWIFT, &KIND_EMBEDDED, &KIND_MOCK, &KIND_NONE];
 
-static KIND_S3: Mapping = Mapping::kind(
+/// A server that speaks S3.
+pub static KIND_S3: Mapping = Mapping::kind(
     "s3",
     "A server that speaks S3",
     &[
@@ -42,7 +43,8 @@ static KIND_SWIFT: Mapping = Mapping::kind(
 )
 .with(&[&HTTP]);
 
-static KIND_EMBEDDED: Mapping =
+/// The S3 server inside Tidemark.
+pub static KIND_EMBEDDED: Mapping =
     Mapping::kind("embedded", "The S3 server inside Tidemark", &[&PLACE, &DIRECTORY, &DURABLE, &LIMIT]);
 
 static KIND_MOCK: Mapping = Mapping::kind(

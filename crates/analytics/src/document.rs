@@ -1,0 +1,428 @@
+//! The keys of documents: the target, and the works on tables.
+
+use crate::job::{Cache, Compression, Data, Job, Layout, Purpose, Queries, Query, Storage, Target};
+use crate::sets::Set;
+use crate::texts;
+use std::path::{Path, PathBuf};
+use tidemark_keys::kinds::{Bytes, Flag, Parsed, PositiveDuration, Text, Whole, Word};
+use tidemark_keys::shapes::{Kinds, List, Map, OneOrList};
+use tidemark_keys::tree::{Node, Value};
+use tidemark_keys::{Key, Mapping, Problem, Table};
+use tidemark_load::pacing::Pacing;
+use tidemark_load::source::SourcePlan;
+use tidemark_load::work::Work as Load;
+use tidemark_measure::think::Think;
+use tidemark_object::targets;
+use tidemark_plan::engine::WorkPlace;
+use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
+use tidemark_plan::yaml::context::Context;
+use tidemark_plan::yaml::{timing, values, works};
+
+/// The kind of targets.
+pub(crate) static DATAFUSION: Mapping = Mapping::kind(
+    "datafusion",
+    "Tables in Parquet files, queried by the engine inside Tidemark (Apache DataFusion)",
+    &[&STORAGE, &BUCKET, &PREFIX, &CONNECTIONS, &THREADS, &MEMORY, &METADATA_CACHE],
+);
+
+static STORAGE: Key<Kinds> = Key::new("storage", "Where the tables are", Kinds(&STORAGES))
+    .required("write `storage: {kind: files, directory: ...}`, or `{kind: s3, endpoint: ..., ...}`");
+static STORAGES: [&Mapping; 3] = [&FILES, &targets::S3, &targets::EMBEDDED];
+static FILES: Mapping = Mapping::kind("files", "A directory of this machine", &[&DIRECTORY]);
+static DIRECTORY: Key<Text> = Key::new("directory", "The directory; it is made if it is not there", Text)
+    .required("such as /data/lake")
+    .example("/data/lake");
+static BUCKET: Key<Text> = Key::new("bucket", "Bucket of an S3 server; it is made if it is not there", Text)
+    .default("tables")
+    .expanded();
+static PREFIX: Key<Text> = Key::new("prefix", "What the keys of all files in the bucket begin with", Text)
+    .otherwise("nothing")
+    .expanded();
+static CONNECTIONS: Key<Whole<u32>> =
+    Key::new("connections", "Connections to an S3 server: requests at once", Whole(1, 10_000)).default("32");
+static THREADS: Key<Whole<u32>> =
+    Key::new("threads", "Threads of the query engine, and partitions of its plans", Whole(1, 1024))
+        .otherwise("as many as the machine has processors");
+static MEMORY: Key<Bytes> = Key::new(
+    "memory",
+    "Memory that all queries together may have; what sorts and aggregates need beyond it goes to temporary files",
+    Bytes(16 << 20),
+)
+.otherwise("without a limit");
+static METADATA_CACHE: Key<Flag> =
+    Key::new("metadata_cache", "Whether the query engine keeps the footers of files that it has read", Flag)
+        .default("true");
+
+/// The works on tables.
+pub(crate) static KEYS: [&Mapping; 3] = [&PREPARE, &LOAD, &CLEANUP];
+
+static PREPARE: Mapping = Mapping::new(
+    "prepare",
+    "Makes the tables of a set, but for files that are there already",
+    &[&TABLES, &SCALE, &WRITERS, &COMPRESSION, &ROW_GROUP, &PAGE_INDEX, &FILE_SIZE, &FRESH],
+);
+static LOAD: Mapping = Mapping::new(
+    "load",
+    "The measured load: queries, in streams",
+    &[
+        &TABLES,
+        &SCALE,
+        &STREAMS,
+        &PASSES,
+        &QUERIES,
+        &QUERY_FILES,
+        &OWN,
+        &ORDER,
+        &PARAMETERS,
+        &CACHE,
+        &TIMEOUT,
+    ],
+);
+static CLEANUP: Mapping =
+    Mapping::new("cleanup", "Removes the tables that Tidemark made", &[&TABLES, &SCALE]);
+
+/// The key that shows whose work it is.
+pub(crate) static TABLES: Key<Word<Set>> = Key::new(
+    "tables",
+    "Which set of tables: eight of orders and parts after TPC-H, or 24 of sales after TPC-DS",
+    Word(&[("tpch", Set::Tpch), ("tpcds", Set::Tpcds)]),
+)
+.required("write `tables: tpch` or `tables: tpcds`");
+static SCALE: Key<Parsed<u64>> = Key::new(
+    "scale",
+    "Scale factor: 1 is about a gigabyte of rows, a third of that in files",
+    Parsed("number from 0.001 to 100000", scale),
+)
+.default("1")
+.also(&["scale_factor", "sf"]);
+static WRITERS: Key<Whole<u32>> = Key::new("writers", "Files that are made side by side", Whole(1, 1024))
+    .otherwise("as many as there are processors");
+static COMPRESSION: Key<Word<Compression>> = Key::new(
+    "compression",
+    "Compression of column chunks",
+    Word(&[
+        ("zstd", Compression::Zstd),
+        ("snappy", Compression::Snappy),
+        ("lz4", Compression::Lz4),
+        ("none", Compression::None),
+    ]),
+)
+.default("zstd");
+static ROW_GROUP: Key<Whole<u64>> =
+    Key::new("row_group", "Most rows of a row group", Whole(1_000, 100_000_000)).default("1000000");
+static PAGE_INDEX: Key<Flag> = Key::new(
+    "page_index",
+    "Write statistics of pages and where they are, so that queries can read parts of column chunks",
+    Flag,
+)
+.default("true");
+static FILE_SIZE: Key<Bytes> =
+    Key::new("file_size", "About how large files are; small tables are one file", Bytes(1 << 20))
+        .default("128MiB");
+static FRESH: Key<Flag> =
+    Key::new("fresh", "Make the tables anew although they are there", Flag).default("false");
+
+static STREAMS: Key<Whole<u32>> = Key::new(
+    "streams",
+    "Streams of queries side by side: one is the power test, several are the throughput test",
+    Whole(1, 1000),
+)
+.default("1");
+static PASSES: Key<Whole<u32>> =
+    Key::new("passes", "How often each stream goes through its queries", Whole(1, 1_000_000)).default("1");
+static QUERIES: Key<OneOrList<Text>> =
+    Key::new("queries", "Which queries, by name: `[q1, q6]`", OneOrList(Text))
+        .otherwise("all that there are");
+static QUERY_FILES: Key<Text> = Key::new(
+    "query_files",
+    "Directory with the text of each of the `queries` in a file of its own, such as q1.sql",
+    Text,
+);
+static OWN: Key<List<Map>> = Key::new("sql", "Your own queries", List(Map(&OWN_QUERY)));
+static OWN_QUERY: Mapping = Mapping::new("own_query", "A query of your own", &[&NAME, &SQL]);
+static NAME: Key<Text> = Key::new("name", "Its name in reports", Text).required("give it a name");
+static SQL: Key<Text> = Key::new("sql", "Its text; several statements are run one after the other", Text)
+    .required("write its SQL");
+static ORDER: Key<Word<bool>> = Key::new(
+    "order",
+    "Order of the queries: `permuted`, another one in every stream; or `listed`, the same in all",
+    Word(&[("permuted", true), ("listed", false)]),
+)
+.otherwise("`permuted` with several streams");
+static PARAMETERS: Key<Word<bool>> = Key::new(
+    "parameters",
+    "Parameters of the set's queries: those with which answers are known, or drawn anew for every execution",
+    Word(&[("qualification", false), ("random", true)]),
+)
+.default("qualification");
+static CACHE: Key<Word<Cache>> = Key::new(
+    "cache",
+    "Where what is read may come from: with `cold` and files, their pages are dropped from the page cache before every query",
+    Word(&[("cold", Cache::Cold), ("warm", Cache::Warm)]),
+)
+.otherwise("not declared");
+static TIMEOUT: Key<PositiveDuration> =
+    Key::new("timeout", "Time limit of one query", PositiveDuration).default("1h");
+
+/// How long a file may take, nanoseconds: without a success for twice as long, generation is given up.
+const FILE_NS: u64 = 600_000_000_000;
+
+fn scale(text: &str) -> Result<u64, Problem> {
+    let wrong = |message: String| Problem::new(message, "write a number from 0.001 to 100000, such as 1");
+    let number: f64 = text.trim().parse().map_err(|_| wrong(format!("'{text}' is not a number")))?;
+    let milli = number * 1e3;
+    if !(1.0..=1e8).contains(&milli) {
+        return Err(wrong(format!("{text} is out of range")));
+    }
+    if (milli - milli.round()).abs() > 1e-6 {
+        return Err(wrong(format!("{text} has more than three decimal places")));
+    }
+    Ok(milli.round() as u64)
+}
+
+/// Reads the mapping under `target`; `None` after an error that leaves nothing to go on with.
+pub(crate) fn target(table: &mut Table<'_>) -> Option<Target> {
+    let threads = table.get(&THREADS);
+    let (memory, metadata_cache) = (table.get(&MEMORY), table.value(&METADATA_CACHE));
+    let (kind, mut below) = table.table_of_kind(&STORAGE)?;
+    let storage = if kind.name == FILES.name {
+        let directory = PathBuf::from(below.value(&DIRECTORY));
+        below.finish();
+        table.meaningless(&[&BUCKET, &PREFIX, &CONNECTIONS], "they are of S3 servers");
+        Storage::Files { directory }
+    } else {
+        let server = targets::read(kind.name, &mut below)?;
+        below.finish();
+        let bucket = table.value(&BUCKET);
+        if !is_bucket(&bucket) {
+            let place =
+                table.entry(&BUCKET).map_or_else(|| table.place().clone(), |entry| entry.key_span.clone());
+            let help = "write 3 to 63 lower-case letters, digits, dots and dashes";
+            table.log().error(&place, format!("'{bucket}' is no name of a bucket"), help);
+        }
+        let prefix = table.get(&PREFIX).unwrap_or_default();
+        let prefix = prefix.trim_matches('/').to_owned();
+        Storage::Objects { server: Box::new(server), bucket, prefix }
+    };
+    Some(Target { storage, threads, memory, metadata_cache, connections: table.value(&CONNECTIONS) })
+}
+
+/// The rules for names of buckets that every server has (Amazon S3 User Guide, *Bucket naming rules*).
+fn is_bucket(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let ends = [name.bytes().next(), name.bytes().next_back()];
+    (3..=63).contains(&name.len())
+        && name.bytes().all(|byte| plain(byte) || matches!(byte, b'.' | b'-'))
+        && ends.into_iter().flatten().all(plain)
+}
+
+/// Reads a work; all random choices come from `seed`.
+pub(crate) fn work(
+    place: WorkPlace,
+    mut table: Table<'_>,
+    target: &Target,
+    context: &Context<'_>,
+) -> Option<Work> {
+    if !KEYS.iter().any(|known| known.name == place.keyword) {
+        let message = format!("`{}` does not apply to tables", place.keyword);
+        table.log().error(table.place(), message, "remove it, or use `prepare`, `load` or `cleanup`");
+        return None;
+    }
+    let common = works::Common::read(&mut table, place.keyword, 0);
+    let data = Data { set: table.get(&TABLES)?, scale_milli: table.value(&SCALE) };
+    let doing = match place.kind {
+        WorkKind::Normal => load(&mut table, &data, context)?,
+        WorkKind::Prepare => make(&mut table, &data),
+        _ => remove(&mut table),
+    };
+    table.finish();
+    let Doing { workers, purpose, stop, source, labels } = doing;
+    Some(Work {
+        name: common.name,
+        kind: place.kind,
+        load: Load {
+            workers,
+            depth: 1,
+            connections: None,
+            pacing: Pacing::Closed { think: Think::Constant { ns: 0 } },
+            stop,
+            source,
+            finale: None,
+            actions: labels.len() as u16,
+            seed: context.seed,
+            stream: place.stream,
+        },
+        job: tidemark_plan::job::Job::new(Job { target: target.clone(), data, purpose }),
+        labels,
+        allowed_failures_per_million: common.allowed_failures,
+        driver: common.driver,
+    })
+}
+
+/// What a work does.
+struct Doing {
+    workers: u32,
+    purpose: Purpose,
+    stop: tidemark_load::stopping::Stop,
+    source: SourcePlan,
+    labels: Vec<Label>,
+}
+
+fn label(name: &str, class: OperationClass, weight: f64, config: String) -> Label {
+    Label { label: name.to_owned(), kind: name.to_owned(), class, verifies: false, weight, config }
+}
+
+fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1))
+}
+
+fn make(table: &mut Table<'_>, data: &Data) -> Doing {
+    let layout = Layout {
+        compression: table.value(&COMPRESSION),
+        row_group_rows: table.value(&ROW_GROUP),
+        page_index: table.value(&PAGE_INDEX),
+        file_bytes: table.value(&FILE_SIZE),
+    };
+    let files = layout.files(data);
+    let workers =
+        table.get(&WRITERS).unwrap_or_else(processors).min(u32::try_from(files).unwrap_or(u32::MAX));
+    let config = layout.describe();
+    Doing {
+        workers,
+        purpose: Purpose::Make { layout, fresh: table.value(&FRESH) },
+        stop: timing::stop(table, FILE_NS, true),
+        source: scan(files),
+        labels: vec![label("make", OperationClass::Write, 100.0, config)],
+    }
+}
+
+fn remove(table: &mut Table<'_>) -> Doing {
+    Doing {
+        workers: 1,
+        purpose: Purpose::Remove,
+        stop: timing::stop(table, FILE_NS, true),
+        source: scan(1),
+        labels: vec![label("remove", OperationClass::Delete, 100.0, String::new())],
+    }
+}
+
+/// One operation for each of so many.
+fn scan(count: u64) -> SourcePlan {
+    SourcePlan::Scan {
+        action: 0,
+        spaces: Some((1, 1)),
+        items: Some((0, count.max(1) - 1)),
+        bytes: values::constant(0),
+    }
+}
+
+fn load(table: &mut Table<'_>, data: &Data, context: &Context<'_>) -> Option<Doing> {
+    let list = queries(table, data, context)?;
+    let (streams, passes) = (table.value(&STREAMS), table.value(&PASSES));
+    let permuted = table.get(&ORDER).unwrap_or(streams > 1);
+    let random = table.value(&PARAMETERS);
+    let timeout_ns = table.value(&TIMEOUT);
+    let orders = (0..streams).map(|stream| texts::order(data.set, &list, stream, permuted)).collect();
+    let each = 100.0 / list.len() as f64;
+    let parameters = if random { "random" } else { "qualification" };
+    let config = format!("tables={};scale={};parameters={parameters}", data.set.name(), data.scale_text());
+    let labels =
+        list.iter().map(|query| label(&query.name, OperationClass::Read, each, config.clone())).collect();
+    let queries = Queries { list, random, cache: table.get(&CACHE), timeout_ns };
+    Some(Doing {
+        workers: streams,
+        purpose: Purpose::Query(queries),
+        stop: timing::stop(table, timeout_ns, true),
+        source: SourcePlan::Rounds { orders, rounds: passes },
+        labels,
+    })
+}
+
+/// The queries that a load runs.
+fn queries(table: &mut Table<'_>, data: &Data, context: &Context<'_>) -> Option<Vec<Query>> {
+    let chosen = table.all(&QUERIES);
+    let directory = table.get(&QUERY_FILES);
+    let mut list = Vec::new();
+    let known = texts::names(data.set);
+    for name in &chosen {
+        let sql = match &directory {
+            Some(directory) => Some(text_of(table, Path::new(directory), name, context)?),
+            None if known.contains(name) => None,
+            None => {
+                let help = match known.is_empty() {
+                    true => {
+                        "name a directory with their texts under `query_files`, or write them under `sql`"
+                            .into()
+                    }
+                    false => format!("there are {} to {}", known[0], known[known.len() - 1]),
+                };
+                let place = table
+                    .entry(&QUERIES)
+                    .map_or_else(|| table.place().clone(), |entry| entry.key_span.clone());
+                let title = data.set.title();
+                table.log().error(&place, format!("Tidemark has no {title} query `{name}`"), help);
+                return None;
+            }
+        };
+        list.push(Query { name: name.clone(), sql });
+    }
+    for node in table.list(&OWN) {
+        list.extend(own(table, node));
+    }
+    if list.is_empty() && directory.is_none() {
+        list.extend(known.into_iter().map(|name| Query { name, sql: None }));
+    }
+    if list.is_empty() {
+        let help = match directory {
+            Some(_) => "name them under `queries`: `q1` is the file q1.sql",
+            None => {
+                "name a directory with their texts under `query_files` and each under `queries`, or write them under `sql`: \
+                     the texts of TPC-DS are the TPC's, and not part of Tidemark"
+            }
+        };
+        table.log().error(table.place(), "the load has no queries", help);
+        return None;
+    }
+    let twice = list
+        .iter()
+        .enumerate()
+        .find(|(place, query)| list[..*place].iter().any(|one| one.name == query.name));
+    if let Some((_, query)) = twice {
+        let message = format!("there are two queries `{}`", query.name);
+        table.log().error(table.place(), message, "give each a name of its own");
+        return None;
+    }
+    Some(list)
+}
+
+/// The text of a query in a file.
+fn text_of(table: &mut Table<'_>, directory: &Path, name: &str, context: &Context<'_>) -> Option<String> {
+    let place =
+        table.entry(&QUERY_FILES).map_or_else(|| table.place().clone(), |entry| entry.key_span.clone());
+    if name.contains(['/', '\\']) || name.starts_with('.') {
+        let message = format!("'{name}' is no name of a query");
+        table.log().error(&place, message, "write the file's name without `.sql`");
+        return None;
+    }
+    let path = directory.join(format!("{name}.sql"));
+    match (context.environment.document)(&path) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            let message = format!("the query {name} cannot be read from {}: {error}", path.display());
+            table.log().error(&place, message, "correct the directory, or the names under `queries`");
+            None
+        }
+    }
+}
+
+fn own(table: &mut Table<'_>, node: &Node) -> Option<Query> {
+    let place = table.entry(&OWN)?.key_span.clone();
+    if !matches!(node.value, Value::Map(_)) {
+        table.log().error(&place, "a query is a mapping", "write `sql: [{name: ..., sql: ...}]`");
+        return None;
+    }
+    let mut below = table.part("a query of `sql`", node, &place).of(&OWN_QUERY);
+    let (name, sql) = (below.get(&NAME), below.get(&SQL));
+    below.finish();
+    Some(Query { name: name?, sql: Some(sql?) })
+}
