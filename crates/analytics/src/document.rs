@@ -322,7 +322,7 @@ fn load(table: &mut Table<'_>, data: &Data, context: &Context<'_>) -> Option<Doi
     let permuted = table.get(&ORDER).unwrap_or(streams > 1);
     let random = table.value(&PARAMETERS);
     let timeout_ns = table.value(&TIMEOUT);
-    let orders = (0..streams).map(|stream| texts::order(data.set, &list, stream, permuted)).collect();
+    let orders = (0..streams).map(|stream| texts::order(list.len(), stream, permuted)).collect();
     let each = 100.0 / list.len() as f64;
     let parameters = if random { "random" } else { "qualification" };
     let config = format!("tables={};scale={};parameters={parameters}", data.set.name(), data.scale_text());

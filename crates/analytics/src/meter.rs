@@ -81,13 +81,14 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         let mut counts = lock(&self.counts);
-        counts.used.waited_ns += self.began.elapsed().as_nanos() as u64;
+        let now = Instant::now();
+        counts.used.waited_ns += now.duration_since(self.began).as_nanos() as u64;
         counts.used.failed += u64::from(self.ended == Some(false));
         counts.in_flight = counts.in_flight.saturating_sub(1);
         if counts.in_flight == 0
             && let Some(since) = counts.busy_since.take()
         {
-            counts.used.busy_ns += since.elapsed().as_nanos() as u64;
+            counts.used.busy_ns += now.duration_since(since).as_nanos() as u64;
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Each stream has a session and a metered store of its own: what goes through the store belongs to the query that the stream is
 //! at. Memory is shared by all streams.
 
-use crate::answers::Answers;
+use crate::answers::{self, Answers};
 use crate::books::Books;
 use crate::failure::Failure;
 use crate::job::{Queries, Target};
@@ -31,6 +31,7 @@ use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Answer, QueryUse};
 use tidemark_measure::rng::Rng;
 use tidemark_measure::units;
+use tidemark_tpc::answer::Digest;
 use url::Url;
 
 /// Where the session finds the tables: a name for the store that it is given.
@@ -169,8 +170,7 @@ impl Runner {
     /// Runs the statements of a query, one after the other.
     async fn run(&self, stream: &Stream, query: u16, sql: &str) -> Result<Ran, Failure> {
         let began = Instant::now();
-        let (mut rows, mut first_row_ns, mut own) = (0, None, Duration::ZERO);
-        let mut comparison = self.answers.begin(query);
+        let (mut answer, mut first_row_ns, mut own) = (Digest::default(), None, Duration::ZERO);
         let only_reads =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         for statement in statements(sql)? {
@@ -185,14 +185,14 @@ impl Runner {
                     continue;
                 }
                 first_row_ns.get_or_insert_with(|| began.elapsed().as_nanos() as u64);
-                rows += batch.num_rows() as u64;
                 let looked = Instant::now();
-                comparison.add(&batch)?;
+                answers::add(&mut answer, &batch)?;
                 own += looked.elapsed();
             }
         }
         let looked = Instant::now();
-        let answer = self.answers.end(query, comparison)?;
+        let rows = answer.rows();
+        let answer = self.answers.compare(query, answer)?;
         own += looked.elapsed();
         Ok(Ran { rows, first_row_ns, answer, own_ns: own.as_nanos() as u64 })
     }

@@ -1,34 +1,53 @@
-//! The texts of queries, and their order in streams.
+//! The texts of queries, their order in streams, and their known answers.
 
 use crate::failure::Failure;
-use crate::job::Query;
+use crate::job::{Data, Query};
 use crate::sets::Set;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::rng::Rng;
+use tidemark_tpc::answer::Digest;
+use tidemark_tpc::{QUERIES, answers, orders, parameters, queries};
 
 /// The names of the queries of a set whose texts Tidemark has.
 pub(crate) fn names(set: Set) -> Vec<String> {
     match set {
-        Set::Tpch => (1..=22).map(|number| format!("q{number}")).collect(),
+        Set::Tpch => (1..=QUERIES).map(|number| format!("q{number}")).collect(),
         // Their texts are the TPC's.
         Set::Tpcds => Vec::new(),
     }
 }
 
-/// The text of a query; its parameters are drawn, or those of the set's definition.
-pub(crate) fn sql(query: &Query, _rng: Option<&mut Rng>, _scale: f64) -> Result<String, Failure> {
-    query.sql.clone().ok_or_else(|| Failure::new(Fault::Local, format!("there is no query {}", query.name)))
+/// The number of a query of TPC-H.
+fn number(query: &Query) -> Option<u8> {
+    let number = query.name.strip_prefix('q')?.parse().ok()?;
+    query.sql.is_none().then_some(number)
 }
 
-/// The order in which a stream goes through queries, by their places in the list.
-pub(crate) fn order(_set: Set, list: &[Query], stream: u32, permuted: bool) -> Vec<u16> {
-    let mut order: Vec<u16> = (0..list.len() as u16).collect();
-    if permuted {
-        // Fisher and Yates, from the stream's number alone: the same in every run.
-        let mut rng = Rng::new(0, &[u64::from(stream)]);
-        for last in (1..order.len()).rev() {
-            order.swap(last, rng.below(last as u64 + 1) as usize);
-        }
+/// The text of a query; its parameters are drawn, or those of the set's definition.
+pub(crate) fn sql(query: &Query, rng: Option<&mut Rng>, scale: f64) -> Result<String, Failure> {
+    if let Some(sql) = &query.sql {
+        return Ok(sql.clone());
     }
-    order
+    let text = number(query).and_then(|number| {
+        let parameters = match rng {
+            Some(rng) => parameters::random(number, scale, rng),
+            None => parameters::qualification(number, scale),
+        };
+        queries::query(number, &parameters, "")
+    });
+    text.ok_or_else(|| Failure::new(Fault::Local, format!("there is no query {}", query.name)))
+}
+
+/// The order in which a stream, from 0, goes through queries, by their places in the list.
+pub(crate) fn order(count: usize, stream: u32, permuted: bool) -> Vec<u16> {
+    let count = u16::try_from(count).unwrap_or(u16::MAX);
+    if permuted { orders::order(count, stream) } else { (0..count).collect() }
+}
+
+/// What another engine answered to a query with the parameters of the set's definition, if that is known at this scale.
+pub(crate) fn answer(data: &Data, query: &Query) -> Option<Digest> {
+    match data.set {
+        Set::Tpch => answers::known(number(query)?, data.scale_milli),
+        Set::Tpcds => None,
+    }
 }
