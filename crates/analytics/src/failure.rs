@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use tidemark_load::engine::Outcome;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
+use tidemark_object::store::StoreError;
 
 use crate::tasks::Ended;
 
@@ -59,7 +60,9 @@ fn innermost(error: &(dyn Error + 'static)) -> Option<Failure> {
     let mut next = Some(error);
     let mut found = None;
     while let Some(error) = next {
-        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+        if let Some(error) = error.downcast_ref::<StoreError>() {
+            found = Some(Failure::new(error.fault, error.words.clone()));
+        } else if let Some(error) = error.downcast_ref::<std::io::Error>() {
             found = Some(Failure::new(of_file(error.kind()), words(error)));
         } else if let Some(error) = error.downcast_ref::<object_store::Error>()
             && let Some(fault) = of_store(error)

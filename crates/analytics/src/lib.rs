@@ -12,6 +12,7 @@
 //! | [`sets`] | which tables there are, and where their rows come from |
 //! | `texts` | the texts of queries, and their order in streams |
 //! | `prepare` | storage opened, what is there looked at, what was done put on record |
+//! | `s3` | a bucket as the query engine sees it, over Tidemark's own client |
 //! | `storage` | files, or a bucket of an S3 server |
 //! | `lake` | the files of a set: recognised, counted, guarded, removed |
 //! | `make` | tables made: rows generated, encoded, stored |
@@ -35,6 +36,7 @@ mod make;
 mod meter;
 mod prepare;
 mod query;
+mod s3;
 pub mod sets;
 mod storage;
 mod tasks;

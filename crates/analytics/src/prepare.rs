@@ -87,6 +87,9 @@ impl Ready {
         let lake =
             Lake { store: Arc::clone(&opened.store), root: opened.root.clone(), data: job.data.clone() };
         let told = |failure: Failure| format!("{}: {failure}", job.target.storage.describe());
+        if let (Some(bucket), Purpose::Make { .. }) = (&opened.bucket, &job.purpose) {
+            runtime.block_on(bucket.create()).map_err(|refused| refused.to_string())?;
+        }
         let found = runtime.block_on(lake.look()).map_err(told)?;
         let books = Arc::new(Books::default());
         let (carrier, data_bytes) = match &job.purpose {
@@ -127,7 +130,7 @@ impl Ready {
                     &lake,
                     &found.files,
                     streams,
-                    opened.is_remote,
+                    opened.bucket.is_some(),
                     Arc::clone(&books),
                 );
                 let mut runner = runtime.block_on(opening).map_err(told)?;

@@ -1,22 +1,24 @@
 //! Where tables are, opened: files of this machine, or a bucket of an S3 server.
 
 use crate::job::{Storage, Target};
+use crate::s3::Bucket;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tidemark_object::job as object;
+use tidemark_object::store::Store;
 use tidemark_object::targets::Running;
 
 /// Storage that is open.
 #[derive(Clone, Debug)]
 pub(crate) struct Opened {
     pub store: Arc<dyn ObjectStore>,
+    /// The bucket that it is, over a network.
+    pub bucket: Option<Bucket>,
     /// What all names begin with.
     pub root: Path,
-    /// Whether it is over a network, where ranges that are near to each other are read together.
-    pub is_remote: bool,
     /// The directory that holds all files, if they are on this machine.
     pub directory: Option<PathBuf>,
 }
@@ -35,8 +37,8 @@ pub(crate) fn open(target: &Target, running: &[Running]) -> Result<Opened, Strin
             })?;
             Ok(Opened {
                 store: Arc::new(store.with_automatic_cleanup(true)),
+                bucket: None,
                 root: Path::default(),
-                is_remote: false,
                 directory: Some(directory.clone()),
             })
         }
@@ -49,8 +51,14 @@ pub(crate) fn open(target: &Target, running: &[Running]) -> Result<Opened, Strin
                 }
                 _ => return Err("tables are kept in files or on S3".into()),
             };
-            let _ = (s3, bucket, prefix);
-            Err("S3 is not there yet".into())
+            let store = Store::open(&s3, bucket, target.connections).map_err(|error| error.to_string())?;
+            let bucket = Bucket::new(store, bucket);
+            Ok(Opened {
+                store: Arc::new(bucket.clone()),
+                bucket: Some(bucket),
+                root: Path::from(prefix.as_str()),
+                directory: None,
+            })
         }
     }
 }

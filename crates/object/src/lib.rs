@@ -22,6 +22,7 @@
 //! | `endpoint` | where a server is and whom to trust |
 //! | `secrets` | where the secrets of a target may be sent, and how they are kept out of what servers say |
 //! | `failure` | why an operation failed: a class, and its words |
+//! | [`store`] | a bucket for callers on other threads, such as a query engine's |
 //! | [`targets`] | S3 targets of documents, for other engines |
 //! | [`text`] | numbers and names as bytes |
 
@@ -47,6 +48,10 @@ mod s3;
 pub mod secrets;
 pub mod sessions;
 mod sigv4;
+/// A bucket for callers on other threads, such as a query engine's.
+pub mod store {
+    pub use crate::s3::store::{Ask, EndpointCount, Only, Part, Served, Store, StoreError};
+}
 mod swift;
 pub mod targets;
 pub mod text;

@@ -14,6 +14,7 @@
 mod buckets;
 mod encryption;
 mod request;
+pub(crate) mod store;
 mod uploads;
 mod versions;
 mod xml;
@@ -172,7 +173,7 @@ impl Protocol for Slot {
                 Box::pin(self.upload(task, Content::Payload(&payload), bytes, *part_bytes, *parallel)).await
             }
             Verb::PutFile { part_bytes, .. } => Box::pin(self.put_file(task, *part_bytes)).await,
-            Verb::CreateContainer { keeps } => Box::pin(self.create_bucket(task, *keeps)).await,
+            Verb::CreateContainer { keeps } => Box::pin(self.make_bucket(*keeps)).await,
             Verb::DeleteContainer { empty } => Box::pin(self.delete_bucket(task, empty)).await,
             Verb::DeleteMany { count } => Box::pin(self.delete_numbered(task, *count)).await,
             Verb::Copy => Box::pin(self.copy(task)).await,

@@ -15,7 +15,7 @@ const KEYS_MOST: u32 = 1000;
 
 impl Slot {
     /// Makes the bucket; one that exists and is ours is a success. One that keeps versions is made to, and one that locks them must be new.
-    pub(super) async fn create_bucket(&mut self, task: &Task<'_>, keeps: Keeps) -> Result<Done, Failure> {
+    pub(super) async fn make_bucket(&mut self, keeps: Keeps) -> Result<Done, Failure> {
         let constraint = match self.sender.target().region.as_str() {
             "" | "us-east-1" => String::new(),
             region => xml::location(region),
@@ -25,10 +25,9 @@ impl Slot {
         let content = Content::Bytes(constraint.as_bytes());
         let request = Request::put(content, 0..constraint.len() as u64).signed(signed);
         let mut intake = Intake::default();
-        let reply = self
-            .sender
-            .exchange(&mut self.clients[0], &self.address, &request, &mut intake, task.now)
-            .await?;
+        let now = self.sender.now();
+        let reply =
+            self.sender.exchange(&mut self.clients[0], &self.address, &request, &mut intake, now).await?;
         let ours = || xml::error(&intake.body).is_some_and(|error| error.code == "BucketAlreadyOwnedByYou");
         let made = match reply.status {
             200..300 => Done::after(&reply, 0),
@@ -211,7 +210,7 @@ impl Lists for Slot {
 }
 
 /// The query of a listing: of names with a percent-encoded prefix, from where a page before it ended.
-fn listing(prefix: &str, most: u32, token: Option<&str>) -> String {
+pub(super) fn listing(prefix: &str, most: u32, token: Option<&str>) -> String {
     let token =
         token.map_or_else(String::new, |token| format!("continuation-token={}&", encode(token, false)));
     let prefix = if prefix.is_empty() { String::new() } else { format!("&prefix={prefix}") };

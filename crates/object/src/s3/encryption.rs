@@ -5,7 +5,6 @@
 
 use crate::http::{Head, Sink};
 use crate::job::{Encryption, customer_key};
-use crate::operate::Intake;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use md5::{Digest as _, Md5};
@@ -124,13 +123,13 @@ const OF_SOURCE: [&str; 3] = [
 ];
 
 /// Passes a reply on, and sees whether it holds a confirmation.
-pub(super) struct Confirming<'s, 'i> {
-    intake: &'s mut Intake<'i>,
+pub(super) struct Confirming<'s, S: ?Sized> {
+    intake: &'s mut S,
     awaited: Option<(&'static str, &'static str)>,
 }
 
-impl<'s, 'i> Confirming<'s, 'i> {
-    pub(super) fn new(intake: &'s mut Intake<'i>, awaited: Option<(&'static str, &'static str)>) -> Self {
+impl<'s, S: Sink + ?Sized> Confirming<'s, S> {
+    pub(super) fn new(intake: &'s mut S, awaited: Option<(&'static str, &'static str)>) -> Self {
         Self { intake, awaited }
     }
 
@@ -141,7 +140,7 @@ impl<'s, 'i> Confirming<'s, 'i> {
     }
 }
 
-impl Sink for Confirming<'_, '_> {
+impl<S: Sink + ?Sized> Sink for Confirming<'_, S> {
     #[inline]
     fn head(&mut self, head: &Head<'_>) {
         self.awaited = self.awaited.filter(|(name, value)| head.get(name) != Some(value));

@@ -198,13 +198,32 @@ impl Sender {
         intake: &mut Intake<'_>,
         now: Tick,
     ) -> Result<Reply, Failure> {
-        let awaited = self.encryption.confirmation(request.concern);
-        let mut confirming = Confirming::new(intake, awaited);
-        let reply = self.exchange(client, address, request, &mut confirming, now).await?;
-        let missing = confirming.missing();
+        let reply = self.confirmed(client, address, request, intake, now).await?;
         match reply.status {
-            200..300 => missing.map_or(Ok(reply), |header| Err(unconfirmed(client, header))),
+            200..300 => Ok(reply),
             status => Err(refusal::failure(status, &intake.body)),
+        }
+    }
+
+    /// Sends a request and takes its reply, whatever its status; a success must confirm the target's encryption.
+    ///
+    /// # Errors
+    /// Why there is no reply, or none that confirms it.
+    #[inline]
+    pub(super) async fn confirmed(
+        &self,
+        client: &mut Client,
+        address: &Address,
+        request: &Request<'_>,
+        sink: &mut impl Sink,
+        now: Tick,
+    ) -> Result<Reply, Failure> {
+        let awaited = self.encryption.confirmation(request.concern);
+        let mut confirming = Confirming::new(sink, awaited);
+        let reply = self.exchange(client, address, request, &mut confirming, now).await?;
+        match confirming.missing() {
+            Some(header) if (200..300).contains(&reply.status) => Err(unconfirmed(client, header)),
+            _ => Ok(reply),
         }
     }
 
