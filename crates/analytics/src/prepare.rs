@@ -256,6 +256,8 @@ fn layers(job: &Job, queries: &Queries) -> Vec<CacheLayer> {
         layer: "footers of files, kept by the query engine".into(),
         bytes: Some(METADATA_CACHE).filter(|_| job.target.metadata_cache),
         state: if job.target.metadata_cache { "on" } else { "off" }.into(),
+        is_dropped: !job.target.metadata_cache,
+        holds_data: false,
     };
     let below = match &job.target.storage {
         Storage::Files { .. } => CacheLayer {
@@ -266,11 +268,15 @@ fn layers(job: &Job, queries: &Queries) -> Vec<CacheLayer> {
                 _ => "as it was",
             }
             .into(),
+            is_dropped: queries.cache == Some(Cache::Cold),
+            holds_data: true,
         },
         Storage::Objects { .. } => CacheLayer {
             layer: "memory of the S3 server, and of what is behind it".into(),
             bytes: None,
             state: "not known".into(),
+            is_dropped: false,
+            holds_data: true,
         },
     };
     vec![footers, below]

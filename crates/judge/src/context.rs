@@ -3,7 +3,7 @@
 use crate::{Finding, Severity, What};
 use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::histogram::Histogram;
-use tidemark_measure::record::{Operation, Run, Second, Share, ShareSecond, Stage, State, Work};
+use tidemark_measure::record::{Operation, Run, Second, Share, ShareSecond, Stage, State, TablesUse, Work};
 
 /// Nanoseconds in a second.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
@@ -50,6 +50,12 @@ impl<'a> WorkContext<'a> {
     pub(crate) fn all(run: &'a Run) -> impl Iterator<Item = WorkContext<'a>> {
         let started = run.stages.iter().filter(|stage| stage.state != State::Waiting);
         started.flat_map(move |stage| stage.works.iter().map(move |work| WorkContext::new(run, stage, work)))
+    }
+
+    /// The tables that the work made, or the queries that it ran; `None` of any other work.
+    pub(crate) fn tables(&self) -> Option<&'a TablesUse> {
+        let proof = self.stage.proof.as_ref()?;
+        proof.tables.iter().find(|used| used.work == self.work.name)
     }
 
     /// Whether the work is there to measure something, rather than to make what others need or to clean up.

@@ -19,6 +19,7 @@ mod repeats;
 mod samples;
 mod stalls;
 mod steadiness;
+mod tables;
 #[cfg(test)]
 pub(crate) mod testing;
 mod usage;
@@ -86,6 +87,25 @@ const WORK_RULES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     samples::verified,
 ];
 
+/// Rules about one work on tables: files and queries differ from each other by orders of magnitude, so that no time is usual, and
+/// what runs them is as busy as it can be.
+const RULES_ON_TABLES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
+    failures::nothing_measured,
+    failures::could_not_work,
+    failures::failures,
+    failures::wrong_data,
+    failures::own,
+    failures::throttled,
+    failures::retries,
+    conduct::given_up,
+    generator::littles_law,
+    tables::rows,
+    tables::making,
+    tables::answers,
+    tables::memory,
+    tables::own_cost,
+];
+
 /// What the rules have found so far.
 #[derive(Default)]
 pub(crate) struct Findings {
@@ -126,7 +146,8 @@ pub(crate) fn apply(run: &Run) -> Judgement {
     }
     for context in WorkContext::all(run) {
         let before = out.found.len();
-        WORK_RULES.iter().for_each(|rule| rule(&context, &mut out));
+        let rules = if context.tables().is_some() { RULES_ON_TABLES } else { WORK_RULES };
+        rules.iter().for_each(|rule| rule(&context, &mut out));
         if !context.measures() {
             out.without_small_print(before);
         }

@@ -22,6 +22,7 @@ pub mod settings;
 pub mod stalls;
 pub mod standing;
 pub mod steadiness;
+pub mod tables;
 
 /// Stages of a finding about many that are quoted.
 const QUOTED_MOST: usize = 5;
@@ -96,6 +97,8 @@ families! {
     Stalls(stalls::Stalls),
     /// Steadiness.
     Steadiness(steadiness::Steadiness),
+    /// Tables and queries.
+    Tables(tables::Tables),
 }
 
 impl What {
@@ -125,9 +128,11 @@ impl What {
         use repeats::Repeats::CrossCheck;
         use samples::Samples::Verified;
         use steadiness::Steadiness::Settled;
+        use tables::Tables::Answers;
         match self {
             What::Proof(Bytes { compared, way, .. }) => !compared.is_missing() || *way == proof::Way::Trim,
             What::Database(Ledger { ledger, .. }) => ledger.missing == Some(0),
+            What::Tables(Answers { known, .. }) => *known > 0,
             What::Samples(Verified { .. })
             | What::Steadiness(Settled { steady: true, .. })
             | What::Repeats(CrossCheck { .. }) => true,

@@ -27,9 +27,7 @@ mod endpoint;
 mod figure;
 mod proof;
 
-pub use analytics::{
-    Answer, CacheLayer, QueryUse, SizeCount, StorageUse, TableMade, TablesMade, TablesUse,
-};
+pub use analytics::{Answer, CacheLayer, QueryUse, SizeCount, StorageUse, TableMade, TablesMade, TablesUse};
 pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, LedgerUse, ReplicaLag, StatementPlan};
 pub use drivers::{Driver, Lost, Share, ShareSecond};
 pub use endpoint::{EndpointKind, EndpointUse};

@@ -155,8 +155,12 @@ pub struct CacheLayer {
     pub layer: String,
     /// The most bytes that it can hold; `None` where that is not known.
     pub bytes: Option<u64>,
-    /// What is known of it: `dropped before the load`.
+    /// What is known of it: `files dropped before every query`.
     pub state: String,
+    /// Whether it held none of the data when queries began.
+    pub is_dropped: bool,
+    /// Whether it keeps data, rather than only what describes them.
+    pub holds_data: bool,
 }
 
 impl StorageUse {
@@ -169,7 +173,8 @@ impl StorageUse {
         add(&mut self.busy_ns, other.busy_ns);
         add(&mut self.waited_ns, other.waited_ns);
         add(&mut self.failed, other.failed);
-        self.needed_bytes = self.needed_bytes.zip(other.needed_bytes).map(|(one, other)| one.saturating_add(other));
+        self.needed_bytes =
+            self.needed_bytes.zip(other.needed_bytes).map(|(one, other)| one.saturating_add(other));
         self.most_in_flight = self.most_in_flight.max(other.most_in_flight);
         for size in &other.sizes {
             match self.sizes.iter_mut().find(|known| known.up_to_bytes == size.up_to_bytes) {
@@ -188,8 +193,20 @@ mod tests {
     #[test]
     fn requests_add_up_and_sizes_stay_in_order() {
         let size = |up_to_bytes, reads| SizeCount { up_to_bytes, reads };
-        let mut one = StorageUse { reads: 3, most_in_flight: 4, needed_bytes: Some(7), sizes: vec![size(64, 3)], ..StorageUse::default() };
-        let other = StorageUse { reads: 2, most_in_flight: 2, needed_bytes: Some(1), sizes: vec![size(8, 1), size(64, 1)], ..StorageUse::default() };
+        let mut one = StorageUse {
+            reads: 3,
+            most_in_flight: 4,
+            needed_bytes: Some(7),
+            sizes: vec![size(64, 3)],
+            ..StorageUse::default()
+        };
+        let other = StorageUse {
+            reads: 2,
+            most_in_flight: 2,
+            needed_bytes: Some(1),
+            sizes: vec![size(8, 1), size(64, 1)],
+            ..StorageUse::default()
+        };
         one.add(&other);
         assert_eq!((one.reads, one.most_in_flight, one.needed_bytes), (5, 4, Some(8)));
         assert_eq!(one.sizes, [size(8, 1), size(64, 4)]);
