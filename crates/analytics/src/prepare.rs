@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidemark_load::work::Share;
-use tidemark_measure::record::{CacheLayer, Note, Proof, TablesMade, TablesUse};
+use tidemark_measure::record::{CacheLayer, DeclaredFigure, FigureOf, Note, Proof, TablesMade, TablesUse};
 use tidemark_object::job as object;
 use tidemark_object::targets::Running;
 use tidemark_plan::engine::{Carrier, Prepared, Setup};
@@ -199,7 +199,12 @@ impl Prepared for Ready {
         let mut proof = Proof { direct: true, ..Proof::default() };
         for doing in &self.stage {
             match self.used(doing) {
-                Ok(used) => proof.tables.push(used),
+                Ok(used) => {
+                    if !used.queries.is_empty() {
+                        proof.figures.extend(known_by(&doing.work));
+                    }
+                    proof.tables.push(used);
+                }
                 Err(failure) => proof.unchecked.push(format!(
                     "The files of the work `{}` could not be looked at when it was over: {failure}.",
                     doing.work
@@ -209,6 +214,24 @@ impl Prepared for Ready {
         self.stage.clear();
         Some(proof).filter(|proof| !(proof.tables.is_empty() && proof.unchecked.is_empty()))
     }
+}
+
+/// What a work that runs queries is known by.
+fn known_by(work: &str) -> [DeclaredFigure; 2] {
+    let figure = |name: &str, about: &str, of| DeclaredFigure {
+        work: work.to_owned(),
+        name: name.to_owned(),
+        about: about.to_owned(),
+        of,
+    };
+    [
+        figure(
+            "All queries",
+            "from the start of the first to the end of the last, of all streams",
+            FigureOf::Elapsed,
+        ),
+        figure("Geometric mean", "of the queries' mean times", FigureOf::GeometricMean),
+    ]
 }
 
 /// Files that must go before tables can be made.

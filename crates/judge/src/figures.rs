@@ -1,6 +1,6 @@
 //! The figures that users know a workload by, from what was counted.
 
-use tidemark_measure::record::{FigureOf, Proof, Stage, Work};
+use tidemark_measure::record::{FigureOf, Operation, Proof, Stage, Work};
 use tidemark_measure::units;
 
 const MINUTE_NS: f64 = 60e9;
@@ -25,6 +25,8 @@ pub enum Amount {
     PerMinute(f64),
     /// A share of the most that can be.
     Share(f64),
+    /// A time of the work as a whole, nanoseconds.
+    Span(u64),
     /// A time, and what it may be at most, nanoseconds.
     Time {
         /// What it is.
@@ -39,7 +41,7 @@ impl std::fmt::Display for Amount {
         match self {
             Amount::PerMinute(number) => formatter.write_str(&units::count(number.round() as u64)),
             Amount::Share(share) => formatter.write_str(&units::percent(*share)),
-            Amount::Time { ns, .. } => formatter.write_str(&units::duration_ns(*ns)),
+            Amount::Span(ns) | Amount::Time { ns, .. } => formatter.write_str(&units::duration_ns(*ns)),
         }
     }
 }
@@ -74,6 +76,12 @@ fn amount(stage: &Stage, work: &Work, of: &FigureOf) -> Option<Amount> {
             let ns = response.quantile(f64::from(*percent) / 100.0);
             (!response.is_empty()).then_some(Amount::Time { ns, limit_ns: *limit_ns })
         }
+        FigureOf::GeometricMean => {
+            let succeeded = work.operations.iter().all(|operation| operation.tally.failed() == 0);
+            let means: Vec<f64> = work.operations.iter().filter_map(Operation::mean_ns).collect();
+            Some(Amount::Span(geometric_mean(&means).filter(|_| succeeded)? as u64))
+        }
+        FigureOf::Elapsed => (work.last_done_ns > 0).then_some(Amount::Span(work.last_done_ns)),
         FigureOf::CommitsPerMinute => {
             let commits = commits(stage.proof.as_ref()?)?;
             let begin = stage.works.iter().map(|work| work.started_ns).min()?;
@@ -83,6 +91,13 @@ fn amount(stage: &Stage, work: &Work, of: &FigureOf) -> Option<Amount> {
             Some(Amount::PerMinute(commits as f64 / length as f64 * MINUTE_NS))
         }
     }
+}
+
+/// The geometric mean; nothing of nothing, and where one is not above 0.
+fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let known = !values.is_empty() && values.iter().all(|value| *value > 0.0);
+    let logarithms: f64 = values.iter().map(|value| value.ln()).sum();
+    known.then(|| (logarithms / values.len() as f64).exp())
 }
 
 /// What all databases of a stage committed; nothing where one did not count, or there is none.
@@ -95,7 +110,31 @@ fn commits(proof: &Proof) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_measure::record::{DatabaseUse, DeclaredFigure, Operation};
+    use tidemark_measure::record::{DatabaseUse, DeclaredFigure};
+
+    #[test]
+    fn queries_are_known_by_their_geometric_mean_unless_one_failed() {
+        let operation = |ms: u64| {
+            let mut operation = Operation::default();
+            operation.tally.ok = 1;
+            operation.tally.response.record(ms * 1_000_000);
+            operation
+        };
+        let work =
+            Work { operations: vec![operation(1), operation(100)], last_done_ns: 7, ..Work::default() };
+        let declared = |of| DeclaredFigure { of, ..DeclaredFigure::default() };
+        let figures_of = vec![declared(FigureOf::GeometricMean), declared(FigureOf::Elapsed)];
+        let proof = Proof { figures: figures_of, ..Proof::default() };
+        let mut stage = Stage { works: vec![work], proof: Some(proof), ..Stage::default() };
+        let amounts = |stage: &Stage| figures(stage).iter().map(|figure| figure.amount).collect::<Vec<_>>();
+        let [Amount::Span(mean), Amount::Span(7)] = amounts(&stage)[..] else {
+            panic!("{:?}", amounts(&stage))
+        };
+        assert!((9_980_000..10_020_000).contains(&mean), "{mean}");
+        let faults = &mut stage.works[0].operations[1].tally.faults;
+        faults.count(tidemark_measure::fault::Fault::Timeout);
+        assert_eq!(amounts(&stage), [Amount::Span(7)]);
+    }
 
     #[test]
     fn figures_follow_from_what_was_counted() {

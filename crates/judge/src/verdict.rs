@@ -108,14 +108,19 @@ fn peak(points: &[&Point<'_>], axes: &[Dimension<'_>]) -> String {
     }
 }
 
+/// With so many kinds of operations or more, a sentence does not name each of them.
+const SHARES_MOST: usize = 9;
+
 /// `main: 70 % read / 30 % write, 32 workers for 1 m 00 s: 12 345 op/s, read p99 4.20 ms; 3 of 740 000 operations
 /// failed.`
 fn sentence(context: &WorkContext<'_>) -> String {
     let (work, stage) = (context.work, context.stage);
     let stage_name = if stage.name.is_empty() { stage_label(stage) } else { stage.name.clone() };
     let place = if stage.works.len() > 1 { format!("{stage_name}/{}", work.name) } else { stage_name };
-    let mix: Vec<_> =
-        work.operations.iter().map(|operation| share(operation, work.operations.len())).collect();
+    let mix = match work.operations.len() {
+        many @ SHARES_MOST.. => format!("{many} kinds of operations"),
+        few => work.operations.iter().map(|operation| share(operation, few)).collect::<Vec<_>>().join(" / "),
+    };
     // A run whose process died does not know its workers.
     let workers = match work.workers {
         0 => String::new(),
@@ -125,11 +130,8 @@ fn sentence(context: &WorkContext<'_>) -> String {
     let depth = work.sharing();
     let offered =
         work.offered_rate.map(|rate| format!(", {} offered", units::rate(rate))).unwrap_or_default();
-    let load = format!(
-        "{place}: {}{workers}{depth}{offered} for {}",
-        mix.join(" / "),
-        units::duration_ns(context.window_ns())
-    );
+    let load =
+        format!("{place}: {mix}{workers}{depth}{offered} for {}", units::duration_ns(context.window_ns()));
     if context.ok == 0 {
         return match context.failed() {
             0 => format!("{load}: nothing was measured."),
@@ -141,8 +143,8 @@ fn sentence(context: &WorkContext<'_>) -> String {
     let bandwidth: f64 = work.operations.iter().map(|operation| operation.bandwidth(seconds)).sum();
     let bandwidth =
         if bandwidth >= 1.0 { format!(" ({}/s)", units::bytes(bandwidth as u64)) } else { String::new() };
-    let latencies: String =
-        work.operations.iter().filter_map(latency).map(|text| format!(", {text}")).collect();
+    let told = work.operations.iter().filter(|_| work.operations.len() < SHARES_MOST);
+    let latencies: String = told.filter_map(latency).map(|text| format!(", {text}")).collect();
     let failed = match context.failed() {
         0 => format!("all {} operations succeeded", units::count(context.total())),
         failed => format!("{} of {} operations failed", units::count(failed), units::count(context.total())),
@@ -150,11 +152,11 @@ fn sentence(context: &WorkContext<'_>) -> String {
     format!("{load}: {}{bandwidth}{latencies}; {failed}.{}", units::rate(rate), known_by(context))
 }
 
-/// ` NOPM 12 345, Database TPM 28 400.`: the figures per minute that the work's users know it by.
+/// ` NOPM 12 345, Database TPM 28 400.`: the figures of the work as a whole that its users know it by.
 fn known_by(context: &WorkContext<'_>) -> String {
     let own = figures(context.stage).into_iter().filter(|figure| figure.work == context.work.name);
-    let rates = own.filter(|figure| matches!(figure.amount, Amount::PerMinute(_)));
-    let told = rates.map(|figure| format!("{} {}", figure.name, figure.amount)).collect::<Vec<_>>();
+    let whole = own.filter(|figure| matches!(figure.amount, Amount::PerMinute(_) | Amount::Span(_)));
+    let told = whole.map(|figure| format!("{} {}", figure.name, figure.amount)).collect::<Vec<_>>();
     if told.is_empty() { String::new() } else { format!(" {}.", told.join(", ")) }
 }
 

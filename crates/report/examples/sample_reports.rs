@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("drivers-4", sample::by_drivers(4, 60)),
         ("drivers-16", sample::by_drivers(16, 60)),
         ("drivers-100", sample::by_drivers(100, 60)),
+        ("queries", sample::queries()),
         ("empty", tidemark_measure::record::Run::default()),
     ];
     for (name, run) in runs {

@@ -13,6 +13,7 @@ mod levels;
 mod nodes;
 mod path;
 mod png;
+mod queries;
 mod run;
 mod scale;
 mod series;
@@ -26,6 +27,8 @@ pub(crate) use heat::heat_map;
 pub(crate) use levels::{Curve, Stop, latency_by_throughput, percentile_curves, throughput_by_level};
 pub use nodes::timelines;
 pub use png::{PngError, png};
+pub(crate) use queries::of_stage as of_queries;
+pub use queries::queries_over_time;
 pub use run::of_run;
 pub(crate) use series::{interruption, whole_seconds};
 pub use sweep::of_sweep;
@@ -41,17 +44,22 @@ use tidemark_measure::units;
 /// Points of a line that no report needs more of: more than one per pixel.
 pub const MOST_POINTS: usize = 600;
 
+/// With more kinds of operations, a line for each of them is no chart that anybody can read.
+const MOST_OPERATIONS: usize = 12;
+
 /// Every figure that a work has something to show in, in the order in which reports show them.
 pub fn all(work: &Work, most_points: usize) -> Vec<Figure> {
-    let mut figures = vec![
-        throughput_over_time(work, most_points),
-        throughput_of_endpoints(work, most_points),
-        bandwidth_over_time(work, most_points),
-    ];
-    figures.extend((0..work.operations.len()).map(|index| latency_over_time(work, index, most_points)));
+    let mut figures = Vec::new();
+    if work.operations.len() <= MOST_OPERATIONS {
+        figures.extend([
+            throughput_over_time(work, most_points),
+            throughput_of_endpoints(work, most_points),
+            bandwidth_over_time(work, most_points),
+        ]);
+        figures.extend((0..work.operations.len()).map(|index| latency_over_time(work, index, most_points)));
+        figures.extend([percentile_curve(work), latency_distribution(work)]);
+    }
     figures.extend([
-        percentile_curve(work),
-        latency_distribution(work),
         errors_over_time(work, most_points),
         in_flight(work, most_points),
         overdue(work, most_points),

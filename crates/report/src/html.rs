@@ -9,6 +9,7 @@ use crate::drivers;
 use crate::endpoints;
 use crate::figures;
 use crate::known;
+use crate::queries;
 use crate::sweep;
 use crate::text::{plain_name, utc};
 use maud::{Markup, html};
@@ -52,6 +53,7 @@ pub fn html(run: &Run, judgement: &Judgement) -> String {
         }
         (by_drivers(run, points))
         (nodes(run, points))
+        (tables(run))
         (databases(run))
         (proofs(run, judgement))
         (other_stages(run))
@@ -95,6 +97,9 @@ fn contents(run: &Run) -> Vec<(String, String)> {
     }
     if !run.nodes.is_empty() {
         links.push(("nodes".into(), "Nodes".into()));
+    }
+    if queries::works(run).next().is_some() {
+        links.push(("tables".into(), "Tables and queries".into()));
     }
     if !databases::counters(run).is_empty() {
         links.push(("databases".into(), "Databases".into()));
@@ -232,6 +237,41 @@ fn nodes(run: &Run, points: usize) -> Markup {
                 h2 { "Nodes" } "\n"
                 (charts("observed", &figures::timelines(run, only, points.min(MOST_NODE_POINTS))))
                 @if !gaps.is_empty() { h3 { "Not observed" } (list("", &gaps)) }
+            }
+            "\n"
+        }
+    }
+}
+
+/// Tables that were made, and the queries on them.
+fn tables(run: &Run) -> Markup {
+    let (ran, made, sizes, caches) =
+        (queries::queries(run), queries::made(run), queries::sizes(run), queries::caches(run));
+    html! {
+        @if queries::works(run).next().is_some() {
+            section id="tables" {
+                h2 { "Tables and queries" } "\n"
+                @for stage in &run.stages {
+                    @for (work, figure) in figures::of_queries(stage) {
+                        h3 { "Queries over time: " (stage.id) @if stage.works.len() > 1 { ", " (work) } } "\n"
+                        (parts::wide_chart(&format!("{}-{work}", anchor(stage)), &figure))
+                    }
+                }
+                @if !ran.is_empty() {
+                    h3 { "Queries" } (ran.html()) (paragraph("legend", queries::LEGEND))
+                }
+                @let explained = queries::explained(run);
+                @if !explained.is_empty() {
+                    h3 { "The longest queries, and what storage saw of them" }
+                    ul { @for sentence in &explained { li { (sentence) } } }
+                }
+                @if !sizes.is_empty() { h3 { "Reads by size" } (sizes.html()) }
+                @if !caches.is_empty() { h3 { "Memory that may have held data" } (caches.html()) }
+                @if !made.is_empty() {
+                    h3 { "Tables made" }
+                    @for sentence in queries::making(run) { (paragraph("", &sentence)) }
+                    (made.html())
+                }
             }
             "\n"
         }

@@ -44,6 +44,7 @@ impl<'a> From<Figure<'a>> for RunFigure<'a> {
         let (per_minute, share, time_ns, limit_ns) = match figure.amount {
             Amount::PerMinute(number) => (Some(number), None, None, None),
             Amount::Share(share) => (None, Some(share), None, None),
+            Amount::Span(ns) => (None, None, Some(ns), None),
             Amount::Time { ns, limit_ns } => (None, None, Some(ns), limit_ns),
         };
         let Figure { work, name, about, .. } = figure;

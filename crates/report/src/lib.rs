@@ -26,6 +26,7 @@ mod html;
 mod json;
 mod known;
 mod markdown;
+mod queries;
 #[cfg(test)]
 mod sample;
 mod sweep;

@@ -6,6 +6,7 @@ use crate::drivers;
 use crate::endpoints;
 use crate::html::repeat_sentence;
 use crate::known;
+use crate::queries;
 use crate::sweep;
 use crate::table::{Table, fenced, markdown as plain};
 use crate::text::utc;
@@ -36,6 +37,18 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
         let told = |stage| drivers::table(run, stage).markdown();
         let tables: String = drivers::stages(run).map(told).collect();
         text += &format!("## Drivers\n\n{tables}{}\n\n", plain(drivers::LEGEND));
+    }
+    if queries::works(run).next().is_some() {
+        text += "## Tables and queries\n\n";
+        text += &table(&queries::queries(run), "");
+        text += &format!("{}\n\n", plain(queries::LEGEND));
+        text += &queries::explained(run).iter().map(|one| format!("- {}\n", plain(one))).collect::<String>();
+        text += "\n";
+        for more in [queries::sizes(run), queries::caches(run)] {
+            text += &table(&more, "");
+        }
+        text += &queries::making(run).iter().map(|one| format!("{}\n\n", plain(one))).collect::<String>();
+        text += &table(&queries::made(run), "");
     }
     let counters = databases::counters(run);
     if !counters.is_empty() {

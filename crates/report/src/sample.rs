@@ -16,12 +16,15 @@ mod block;
 mod drivers;
 #[path = "sample/evaluation.rs"]
 mod layouts;
+#[path = "sample/queries.rs"]
+mod tables;
 
 pub(crate) use block::sweeps;
 pub(crate) use drivers::by_drivers;
 #[cfg(test)]
 pub(crate) use layouts::Shape;
 pub(crate) use layouts::{evaluation, heat, usual};
+pub(crate) use tables::queries;
 
 // The example has this file outside of the crate.
 #[cfg(test)]

@@ -36,6 +36,10 @@ pub enum FigureOf {
         /// The most per minute, in thousandths.
         most_milli_per_minute: u64,
     },
+    /// The geometric mean of the mean response times of all operations that succeeded at least once, if none of the others failed.
+    GeometricMean,
+    /// From the load's start to the end of its last operation.
+    Elapsed,
     /// A percentile of the response times within the window.
     Percentile {
         /// The operations' label.

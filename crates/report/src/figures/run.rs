@@ -1,6 +1,6 @@
 //! All figures of a run.
 
-use super::{Figure, MOST_POINTS, all, drivers, nodes, of_sweep};
+use super::{Figure, MOST_POINTS, all, drivers, nodes, of_queries, of_sweep};
 use crate::content::is_main;
 use tidemark_judge::sweep::sweeps;
 use tidemark_measure::record::Run;
@@ -22,6 +22,12 @@ pub fn of_run(run: &Run) -> Vec<Figure> {
             figures
                 .extend(all(work, MOST_POINTS).into_iter().map(|figure| within(&prefix, &work.name, figure)));
         }
+        let queries = of_queries(stage).into_iter();
+        figures.extend(queries.map(|(work, figure)| {
+            let prefix =
+                if stage.works.len() == 1 { stage.id.clone() } else { format!("{}-{work}", stage.id) };
+            within(&prefix, &work, figure)
+        }));
         let drivers = drivers::throughput_of_drivers(run, stage, MOST_POINTS);
         figures.extend(drivers.map(|figure| within(&stage.id, only, figure)));
         let timelines = nodes::timelines(run, Some(index), MOST_POINTS);

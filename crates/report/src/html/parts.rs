@@ -196,6 +196,14 @@ pub(crate) fn charts(id: &str, figures: &[Figure]) -> Markup {
     }
 }
 
+/// A figure that has the whole width.
+pub(crate) fn wide_chart(id: &str, figure: &Figure) -> Markup {
+    html! {
+        figure class="wide" { (PreEscaped(figure.inline(&format!("{id}-{}", figure.name)))) }
+        "\n"
+    }
+}
+
 /// The key figures of a main stage.
 pub(crate) fn card(stage: &Stage) -> Markup {
     let mut sum = Tally::default();

@@ -1,0 +1,347 @@
+//! Tables that were made, queries that ran on them, and what storage saw of both: the tables that HTML and Markdown share.
+
+use crate::content::NONE;
+use crate::table::{Table, Tone};
+use tidemark_measure::record::{Answer, QueryUse, Run, Stage, StorageUse, TablesUse, Work};
+use tidemark_measure::units;
+
+/// Queries whose time is explained, the longest of each work.
+const EXPLAINED: usize = 5;
+
+/// What the columns are, for those who read them.
+pub(crate) const LEGEND: &str = "Times are medians over all streams and passes, to the last row of the answer. Requests and bytes are \
+    those of one execution, the median, as they went to storage. Read / needed compares the bytes that were asked for with those of the \
+    column chunks from which any were, each counted once: footers, repeated reads and gaps between ranges make it more than 1, reads of \
+    single pages less.";
+
+/// The works on tables of a run, each with its stage.
+pub(crate) fn works(run: &Run) -> impl Iterator<Item = (&Stage, &TablesUse)> {
+    let tables = |stage: &'_ Stage| stage.proof.as_ref().map_or(&[][..], |proof| &proof.tables).len();
+    let stages = run.stages.iter().filter(move |stage| tables(stage) > 0);
+    stages.flat_map(|stage| {
+        stage.proof.iter().flat_map(move |proof| proof.tables.iter().map(move |used| (stage, used)))
+    })
+}
+
+/// The work that a use of tables is of.
+fn work_of<'a>(stage: &'a Stage, used: &TablesUse) -> Option<&'a Work> {
+    stage.works.iter().find(|work| work.name == used.work)
+}
+
+/// How a work on tables is called.
+fn name(stage: &Stage, used: &TablesUse) -> String {
+    match stage.works.len() {
+        0 | 1 => stage.id.clone(),
+        _ => format!("{}, {}", stage.id, used.work),
+    }
+}
+
+/// The tables that were made.
+pub(crate) fn made(run: &Run) -> Table {
+    let mut table = Table::new("Tables made")
+        .words(["Stage", "Table"])
+        .numbers(["Rows", "Expected", "Bytes", "Files", "Kept"]);
+    for (stage, used) in works(run) {
+        let Some(made) = &used.made else { continue };
+        for one in &made.tables {
+            let wrong = one.expected_rows.is_some_and(|expected| expected != one.rows);
+            let expected = one.expected_rows.map_or(NONE.into(), units::count);
+            let cells = [
+                name(stage, used),
+                one.name.clone(),
+                units::count(one.rows),
+                expected,
+                units::bytes(one.bytes),
+                units::count(one.files),
+                units::count(one.kept_files),
+            ];
+            table.row(if wrong { Tone::Bad } else { Tone::Plain }, cells.to_vec());
+        }
+        let sum = |of: fn(&tidemark_measure::record::TableMade) -> u64| {
+            made.tables.iter().map(of).fold(0, u64::saturating_add)
+        };
+        let cells = [
+            name(stage, used),
+            "all".into(),
+            units::count(sum(|one| one.rows)),
+            String::new(),
+            units::bytes(sum(|one| one.bytes)),
+            units::count(sum(|one| one.files)),
+            units::count(sum(|one| one.kept_files)),
+        ];
+        table.row(Tone::Total, cells.to_vec());
+    }
+    table.without_if_all("Kept", "0").without_if_same("Stage")
+}
+
+/// How fast tables were made, and how they were written: a sentence for each work that made any.
+pub(crate) fn making(run: &Run) -> Vec<String> {
+    let told = works(run).filter_map(|(stage, used)| {
+        let made = used.made.as_ref()?;
+        let seconds = work_of(stage, used)?.last_done_ns as f64 / 1e9;
+        let kept: u64 = made.tables.iter().map(|one| one.kept_files).sum();
+        let what = format!("{}: {} scale {}, {}", name(stage, used), used.set, used.scale, made.layout);
+        if kept > 0 || seconds <= 0.0 {
+            return Some(format!("{what}; {kept} files were there already."));
+        }
+        let (rows, bytes) = made
+            .tables
+            .iter()
+            .fold((0.0, 0.0), |(rows, bytes), one| (rows + one.rows as f64, bytes + one.bytes as f64));
+        let speed = format!(
+            "{} rows/s, {}/s",
+            units::count((rows / seconds) as u64),
+            units::bytes((bytes / seconds) as u64)
+        );
+        Some(format!("{what}; made in {}: {speed}.", units::duration_ns((seconds * 1e9) as u64)))
+    });
+    told.collect()
+}
+
+/// All executions of a query by a work.
+struct Executions<'a> {
+    query: &'a str,
+    all: Vec<&'a QueryUse>,
+}
+
+/// The queries of a work in the order of their names, numbers in them by value.
+fn executions(used: &TablesUse) -> Vec<Executions<'_>> {
+    let mut queries: Vec<Executions<'_>> = Vec::new();
+    for one in &used.queries {
+        match queries.iter_mut().find(|known| known.query == one.query) {
+            Some(known) => known.all.push(one),
+            None => queries.push(Executions { query: &one.query, all: vec![one] }),
+        }
+    }
+    queries.sort_by_key(|one| natural(one.query));
+    queries
+}
+
+/// A name as people order it: `q2` before `q10`.
+fn natural(name: &str) -> (String, u64, String) {
+    let digits = name.find(|letter: char| letter.is_ascii_digit()).unwrap_or(name.len());
+    let (word, rest) = name.split_at(digits);
+    let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+    (word.to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
+}
+
+fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
+    let mut values: Vec<u64> = values.collect();
+    values.sort_unstable();
+    values.get(values.len().checked_sub(1)? / 2).copied()
+}
+
+impl<'a> Executions<'a> {
+    fn done(&self) -> impl Iterator<Item = &'a QueryUse> {
+        self.all.iter().copied().filter(|one| one.fault.is_none())
+    }
+
+    fn time_ns(&self) -> Option<u64> {
+        median(self.done().map(|one| one.took_ns))
+    }
+
+    /// The median of something that storage saw.
+    fn seen(&self, of: impl Fn(&StorageUse) -> Option<u64>) -> Option<u64> {
+        let seen: Option<Vec<u64>> = self.done().map(|one| of(one.storage.as_ref()?)).collect();
+        median(seen?.into_iter())
+    }
+
+    fn answers(&self) -> String {
+        let count = |answer| self.all.iter().filter(|one| one.answer == answer).count();
+        let all = self.all.len();
+        let told = [
+            (count(Answer::Differs), "differs"),
+            (count(Answer::Known), "as known"),
+            (count(Answer::Others), "as the first"),
+            (count(Answer::NotChecked), "not compared"),
+        ];
+        let told = told.into_iter().filter(|(count, _)| *count > 0);
+        let words =
+            told.map(|(count, word)| if count == all { word.to_owned() } else { format!("{count} {word}") });
+        words.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The queries of each work, and what storage saw of them.
+pub(crate) fn queries(run: &Run) -> Table {
+    let mut table = Table::new("Queries")
+        .words(["Stage", "Query"])
+        .numbers([
+            "Executions",
+            "Failed",
+            "Time",
+            "First row",
+            "Rows",
+            "Requests",
+            "Bytes read",
+            "Read / needed",
+            "Most in flight",
+            "Queued",
+            "Planning",
+        ])
+        .words(["Answer"]);
+    for (stage, used) in works(run).filter(|(_, used)| !used.queries.is_empty()) {
+        for one in executions(used) {
+            let failed = one.all.len() - one.done().count();
+            let time = |ns: Option<u64>| ns.map_or(NONE.into(), units::duration_ns);
+            let count = |number: Option<u64>| number.map_or(NONE.into(), units::count);
+            let first = one.done().map(|one| one.first_row_ns).collect::<Option<Vec<_>>>();
+            let named = |of: fn(&QueryUse) -> Option<u64>| {
+                let known: Option<Vec<u64>> = one.done().map(of).collect();
+                time(known.and_then(|known| median(known.into_iter())))
+            };
+            let read = one.seen(|seen| Some(seen.read_bytes));
+            let needed = one.seen(|seen| seen.needed_bytes).filter(|needed| *needed > 0);
+            let ratio = read.zip(needed).map(|(read, needed)| format!("{:.2}", read as f64 / needed as f64));
+            let range =
+                match (one.done().map(|one| one.took_ns).min(), one.done().map(|one| one.took_ns).max()) {
+                    (Some(least), Some(most)) if one.all.len() > 1 => {
+                        Some(format!("{} to {}", units::duration_ns(least), units::duration_ns(most)))
+                    }
+                    _ => None,
+                };
+            let cells = vec![
+                vec![name(stage, used)],
+                vec![one.query.to_owned()],
+                vec![units::count(one.all.len() as u64)],
+                vec![units::count(failed as u64)],
+                [time(one.time_ns())].into_iter().chain(range).collect(),
+                vec![time(first.and_then(|first| median(first.into_iter())))],
+                vec![count(median(one.done().map(|one| one.rows)))],
+                vec![count(one.seen(|seen| Some(seen.requests)))],
+                vec![read.map_or(NONE.into(), units::bytes)],
+                vec![ratio.unwrap_or(NONE.into())],
+                vec![count(one.seen(|seen| Some(seen.most_in_flight.into())))],
+                vec![named(|one| one.queued_ns)],
+                vec![named(|one| one.planning_ns)],
+                vec![one.answers()],
+            ];
+            let bad = failed > 0 || one.all.iter().any(|one| one.answer == Answer::Differs);
+            table.lines(if bad { Tone::Bad } else { Tone::Plain }, cells);
+        }
+    }
+    let optional =
+        ["First row", "Requests", "Bytes read", "Read / needed", "Most in flight", "Queued", "Planning"];
+    let table = optional.into_iter().fold(table, |table, title| table.without_if_all(title, NONE));
+    table.without_if_all("Failed", "0").without_if_same("Stage").without_if_same("Executions")
+}
+
+/// The longest queries of each work, each in a sentence with what storage saw of it.
+pub(crate) fn explained(run: &Run) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (stage, used) in works(run) {
+        let mut longest: Vec<_> =
+            executions(used).into_iter().filter_map(|one| Some((one.time_ns()?, one))).collect();
+        longest.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+        for (time_ns, one) in longest.into_iter().take(EXPLAINED) {
+            let of_median = one.done().find(|one| one.took_ns == time_ns);
+            let seen = of_median.and_then(|one| Some((one, one.storage.as_ref()?)));
+            let Some((execution, seen)) = seen.filter(|(_, seen)| seen.requests > 0) else { continue };
+            let busy = (seen.busy_ns as f64 / execution.took_ns.max(1) as f64).min(1.0);
+            let mean_ns = seen.waited_ns / seen.requests.max(1);
+            let left = execution.took_ns.saturating_sub(seen.busy_ns);
+            sentences.push(format!(
+                "{} {} took {}. Storage had a request of it in flight for {} of that time: {} requests of {} on average, {} read, at most \
+                 {} at once; for {} it had none, and only the query engine can have been at work.",
+                name(stage, used),
+                one.query,
+                units::duration_ns(execution.took_ns),
+                units::percent(busy),
+                units::count(seen.requests),
+                units::duration_ns(mean_ns),
+                units::bytes(seen.read_bytes),
+                units::count(seen.most_in_flight.into()),
+                units::duration_ns(left)
+            ));
+        }
+    }
+    sentences
+}
+
+/// Reads by size, for each work.
+pub(crate) fn sizes(run: &Run) -> Table {
+    let mut table =
+        Table::new("Reads by size").words(["Stage"]).numbers(["Up to", "Reads", "Share of reads"]);
+    for (stage, used) in works(run) {
+        let mut sum = StorageUse::default();
+        used.queries.iter().filter_map(|one| one.storage.as_ref()).for_each(|seen| sum.add(seen));
+        for size in &sum.sizes {
+            let share = units::percent(size.reads as f64 / sum.reads.max(1) as f64);
+            let cells =
+                [name(stage, used), units::binary_bytes(size.up_to_bytes), units::count(size.reads), share];
+            table.row(Tone::Plain, cells.to_vec());
+        }
+    }
+    table.without_if_same("Stage")
+}
+
+/// What may have kept data in memory, for each work that ran queries.
+pub(crate) fn caches(run: &Run) -> Table {
+    let mut table = Table::new("Memory that may have held data")
+        .words(["Stage", "Layer", "State"])
+        .numbers(["Can hold", "Data"]);
+    for (stage, used) in works(run) {
+        for layer in &used.caches {
+            let bytes = |bytes: Option<u64>| bytes.map_or("not known".into(), units::bytes);
+            let held = if layer.is_dropped && !layer.holds_data { NONE.into() } else { bytes(layer.bytes) };
+            let cells =
+                [name(stage, used), layer.layer.clone(), layer.state.clone(), held, bytes(used.data_bytes)];
+            table.row(Tone::Plain, cells.to_vec());
+        }
+    }
+    table.without_if_same("Stage")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+    use tidemark_measure::fault::Fault;
+
+    #[test]
+    fn queries_are_in_the_order_of_their_numbers_with_medians() {
+        let rows = queries(&sample::queries()).texts();
+        let column = |title: &str| rows[0].iter().position(|heading| heading == title).unwrap();
+        let power: Vec<_> = rows[1..].iter().filter(|row| row[0].contains("power")).collect();
+        let names: Vec<_> = power.iter().map(|row| row[column("Query")].as_str()).collect();
+        assert_eq!(names[..3], ["q1", "q2", "q3"]);
+        assert_eq!(names[9], "q10");
+        assert_eq!(power[0][column("Answer")], "as known");
+        assert_eq!(power[0][column("Read / needed")], "1.25");
+        assert!(!rows[0].iter().any(|title| title == "Queued"), "no engine told of a queue");
+    }
+
+    #[test]
+    fn what_failed_stands_out_and_is_in_no_time() {
+        let mut run = sample::queries();
+        let used = run
+            .stages
+            .iter_mut()
+            .filter_map(|stage| stage.proof.as_mut())
+            .flat_map(|proof| &mut proof.tables);
+        let failing = used.flat_map(|used| &mut used.queries).filter(|one| one.query == "q2");
+        failing.for_each(|one| one.fault = Some(Fault::Timeout));
+        let rows = queries(&run).texts();
+        let column = |title: &str| rows[0].iter().position(|heading| heading == title).unwrap();
+        let failed = rows.iter().find(|row| row[column("Query")] == "q2").unwrap();
+        assert_eq!((failed[column("Failed")].as_str(), failed[column("Time")].as_str()), ("1", NONE));
+        assert!(explained(&run).iter().all(|sentence| !sentence.contains(" q2 ")));
+    }
+
+    #[test]
+    fn the_longest_are_explained_by_facts_alone() {
+        let sentences = explained(&sample::queries());
+        assert!(
+            sentences[0].contains("q22") && sentences[0].contains("50.00 % of that time"),
+            "{sentences:?}"
+        );
+        assert_eq!(sentences.iter().filter(|sentence| sentence.contains("power")).count(), EXPLAINED);
+    }
+
+    #[test]
+    fn tables_made_add_up() {
+        let rows = made(&sample::queries()).texts();
+        assert!(rows.iter().any(|row| row.contains(&"lineitem".to_owned())));
+        assert!(making(&sample::queries())[0].contains("rows/s"), "{:?}", making(&sample::queries()));
+    }
+}
