@@ -32,7 +32,7 @@ fn the_examples_of_the_reference_are_documents() {
 }
 
 #[test]
-fn the_examples_of_block_storage_and_databases_are_documents() {
+fn the_examples_of_block_storage_databases_and_tables_are_documents() {
     let registry = tidemark_engines::registry();
     let environment =
         Environment { variable: &|_| Some("mine".to_owned()), ..Environment::process(&registry) };
@@ -42,6 +42,7 @@ fn the_examples_of_block_storage_and_databases_are_documents() {
         ("block-oltp", include_str!("../../../examples/block-oltp.yaml")),
         ("postgres-oltp", include_str!("../../../examples/postgres-oltp.yaml")),
         ("mariadb-oltp", include_str!("../../../examples/mariadb-oltp.yaml")),
+        ("tpch-lake", include_str!("../../../examples/tpch-lake.yaml")),
     ] {
         let read = document::read(text, &environment);
         let read = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));

@@ -14,6 +14,8 @@ pub struct Reference {
     /// Names and tables.
     tables: Vec<(String, String)>,
     keys: Vec<&'static AnyKey>,
+    /// Kinds that stand in a table.
+    kinds: Vec<&'static Mapping>,
 }
 
 impl Reference {
@@ -35,10 +37,17 @@ impl Reference {
     }
 
     /// Adds a table of several mappings, which are kinds of one thing. What some of them share comes last; what a single one
-    /// shares with others elsewhere has a table of its own, as has what is shared by what they share.
+    /// shares with others elsewhere has a table of its own, as has what is shared by what they share. Kinds that stand in an earlier
+    /// table are only named.
     pub fn kinds(&mut self, name: &str, kinds: &[&'static Mapping]) {
         let mut rows = String::new();
-        for kind in kinds {
+        let is_known = |kind: &&'static Mapping| self.kinds.iter().any(|known| std::ptr::eq(*known, *kind));
+        let (known, kinds): (Vec<&'static Mapping>, Vec<_>) = kinds.iter().copied().partition(is_known);
+        for kind in known {
+            rows += &format!("| `{}` | | | | {}: with the keys above |\n", kind.name, kind.about);
+        }
+        self.kinds.extend(&kinds);
+        for kind in &kinds {
             rows += &format!("| `{}` | | | | {} |\n", kind.name, kind.about);
             kind.keys.iter().for_each(|key| rows += &format!("| | {} |\n", row(key)));
         }

@@ -22,6 +22,9 @@ const MOST_DRIVERS: usize = 20;
 /// Gaps of the observation that are listed.
 const MOST_GAPS: usize = 40;
 
+/// Kinds of operations of a work that are shown one by one where it is told in short.
+const MOST_OPERATIONS: usize = 12;
+
 /// Stages that measure something: they have a section of their own. All others share one.
 pub(crate) fn is_main(stage: &Stage) -> bool {
     stage.works.iter().any(|work| work.kind.measures())
@@ -63,9 +66,8 @@ pub(crate) fn load(work: &Work) -> String {
     let plural = if work.workers == 1 { "" } else { "s" };
     let depth = work.sharing();
     let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
-    let mix: Vec<String> = work
-        .operations
-        .iter()
+    let shown = work.operations.iter().take(if work.operations.len() > MOST_OPERATIONS { 0 } else { MOST_OPERATIONS });
+    let mix: Vec<String> = shown
         .map(|operation| match work.operations.len() {
             1 => operation.label.clone(),
             _ => {
@@ -73,7 +75,10 @@ pub(crate) fn load(work: &Work) -> String {
             }
         })
         .collect();
-    let mix = mix.join(", ");
+    let mix = match work.operations.len() {
+        many if many > MOST_OPERATIONS => format!("{many} kinds of operations"),
+        _ => mix.join(", "),
+    };
     let instances = work.endpoints.iter().filter(|one| one.kind == EndpointKind::Instance).count();
     let instances = match (instances as u64, u64::from(work.workers)) {
         (0 | 1, _) => String::new(),
@@ -144,7 +149,19 @@ pub(crate) fn at_a_glance(run: &Run) -> Table {
         .words(["Stage", "State", "Work", "Operation"])
         .numbers(["Throughput", "Bandwidth", "p50", "p99", "Failed", "Succeeded", "Longest without success"]);
     for stage in run.stages.iter().filter(|stage| has_section(stage)) {
-        for (work, operation) in operations(stage) {
+        for work in stage.works.iter().filter(|work| work.operations.len() > MOST_OPERATIONS) {
+            let mut sum = Operation { label: "all".into(), ..Operation::default() };
+            work.operations.iter().for_each(|operation| sum.tally.add(&operation.tally));
+            let (tally, window) = (&sum.tally, work.window_seconds());
+            let bad = stage.state != State::Completed || tally.failed() > 0;
+            let mut cells = vec![stage.id.clone(), stage.state.name().into(), work.name.clone(), sum.label.clone()];
+            cells.extend([units::rate(sum.throughput(window)), bandwidth(sum.bandwidth(window))]);
+            cells.extend([0.5, 0.99].map(|fraction| percentile_of(&sum, fraction)));
+            cells.extend([units::count(tally.failed()), succeeded(tally), longest_silence(work)]);
+            table.row(if bad { Tone::Bad } else { Tone::Plain }, cells);
+        }
+        let few = |(work, _): &(&Work, &Operation)| work.operations.len() <= MOST_OPERATIONS;
+        for (work, operation) in operations(stage).filter(few) {
             let (tally, window) = (&operation.tally, work.window_seconds());
             let bad = stage.state != State::Completed || tally.failed() > 0 || interruption(work).is_some();
             let mut cells = vec![stage.id.clone(), stage.state.name().into(), work.name.clone()];

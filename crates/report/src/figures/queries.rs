@@ -84,6 +84,10 @@ pub fn queries_over_time(used: &TablesUse) -> Option<Figure> {
             format_args!("<text class=\"mid\" x=\"{x:.1}\" y=\"{:.1}\">{text}</text>", bottom + 17.0),
         );
     }
+    put(
+        &mut body,
+        format_args!("<text class=\"end\" x=\"{RIGHT}\" y=\"{:.1}\">time since the work's start</text>", bottom + 32.0),
+    );
     let mut longest: Vec<_> = used.queries.iter().collect();
     longest.sort_by_key(|one| std::cmp::Reverse(one.took_ns));
     let longest: Vec<_> = longest
