@@ -465,7 +465,7 @@ fn order_entry_keeps_its_conditions_and_counts() {
     let back = of("new-order-rolled-back").ok;
     assert!(back < placed / 20, "{back} beside {placed} were rolled back");
     let stage = &done.stages[0];
-    let figures = tidemark_judge::figures(stage);
+    let figures = tidemark_judge::figures(&done, stage);
     let minutes = stage.works[0].window_seconds() / 60.0;
     let per_minute = |name: &str| match figures.iter().find(|figure| figure.name == name).unwrap().amount {
         tidemark_judge::Amount::PerMinute(number) => number,

@@ -154,8 +154,10 @@ fn sentence(context: &WorkContext<'_>) -> String {
 
 /// ` NOPM 12 345, Database TPM 28 400.`: the figures of the work as a whole that its users know it by.
 fn known_by(context: &WorkContext<'_>) -> String {
-    let own = figures(context.stage).into_iter().filter(|figure| figure.work == context.work.name);
-    let whole = own.filter(|figure| matches!(figure.amount, Amount::PerMinute(_) | Amount::Span(_)));
+    let own =
+        figures(context.run, context.stage).into_iter().filter(|figure| figure.work == context.work.name);
+    let whole = own
+        .filter(|figure| matches!(figure.amount, Amount::PerMinute(_) | Amount::Span(_) | Amount::Score(_)));
     let told = whole.map(|figure| format!("{} {}", figure.name, figure.amount)).collect::<Vec<_>>();
     if told.is_empty() { String::new() } else { format!(" {}.", told.join(", ")) }
 }

@@ -549,7 +549,11 @@ mod tests {
         };
         assert_eq!(drawn(0), [(2, 1, 0), (0, 1, 0), (1, 1, 0), (2, 1, 1), (0, 1, 1), (1, 1, 1)]);
         assert_eq!(drawn(1), [(1, 2, 0), (1, 2, 1)]);
-        assert_eq!((drawn(2), plan.operations()), (vec![], Some(8)), "a worker without an order has nothing to do");
+        assert_eq!(
+            (drawn(2), plan.operations()),
+            (vec![], Some(8)),
+            "a worker without an order has nothing to do"
+        );
     }
 
     #[test]

@@ -66,7 +66,11 @@ pub(crate) fn load(work: &Work) -> String {
     let plural = if work.workers == 1 { "" } else { "s" };
     let depth = work.sharing();
     let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
-    let shown = work.operations.iter().take(if work.operations.len() > MOST_OPERATIONS { 0 } else { MOST_OPERATIONS });
+    let shown = work.operations.iter().take(if work.operations.len() > MOST_OPERATIONS {
+        0
+    } else {
+        MOST_OPERATIONS
+    });
     let mix: Vec<String> = shown
         .map(|operation| match work.operations.len() {
             1 => operation.label.clone(),
@@ -154,7 +158,8 @@ pub(crate) fn at_a_glance(run: &Run) -> Table {
             work.operations.iter().for_each(|operation| sum.tally.add(&operation.tally));
             let (tally, window) = (&sum.tally, work.window_seconds());
             let bad = stage.state != State::Completed || tally.failed() > 0;
-            let mut cells = vec![stage.id.clone(), stage.state.name().into(), work.name.clone(), sum.label.clone()];
+            let mut cells =
+                vec![stage.id.clone(), stage.state.name().into(), work.name.clone(), sum.label.clone()];
             cells.extend([units::rate(sum.throughput(window)), bandwidth(sum.bandwidth(window))]);
             cells.extend([0.5, 0.99].map(|fraction| percentile_of(&sum, fraction)));
             cells.extend([units::count(tally.failed()), succeeded(tally), longest_silence(work)]);

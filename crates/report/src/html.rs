@@ -46,10 +46,10 @@ pub fn html(run: &Run, judgement: &Judgement) -> String {
     let sections = html! {
         (summary(run, judgement))
         @for (index, sweep) in sweeps(run).iter().enumerate() {
-            (sweeping(index, sweep, judgement, points))
+            (sweeping(run, index, sweep, judgement, points))
         }
         @for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
-            section id=(anchor(stage)) class="stage" { (main_stage(stage, points)) } "\n"
+            section id=(anchor(stage)) class="stage" { (main_stage(run, stage, points)) } "\n"
         }
         (by_drivers(run, points))
         (nodes(run, points))
@@ -170,7 +170,7 @@ fn verdict(run: &Run, judgement: &Judgement) -> Markup {
 }
 
 /// A sweep: its figures, all its points, and its stages one by one.
-fn sweeping(index: usize, sweep: &Sweep<'_>, judgement: &Judgement, points: usize) -> Markup {
+fn sweeping(run: &Run, index: usize, sweep: &Sweep<'_>, judgement: &Judgement, points: usize) -> Markup {
     let id = sweep_anchor(index);
     let drawn = figures::of_sweep(sweep);
     let stages: Vec<&Stage> = sweep.points.iter().flat_map(|point| point.stages.iter().copied()).collect();
@@ -187,7 +187,7 @@ fn sweeping(index: usize, sweep: &Sweep<'_>, judgement: &Judgement, points: usiz
             (sweep::points(sweep, judgement).html())
             details class="each" {
                 summary { "Stage by stage: " (stages.len()) }
-                @for stage in stages { div id=(anchor(stage)) { (main_stage(stage, points)) } "\n" }
+                @for stage in stages { div id=(anchor(stage)) { (main_stage(run, stage, points)) } "\n" }
             }
         }
         "\n"
@@ -321,7 +321,7 @@ fn proofs(run: &Run, judgement: &Judgement) -> Markup {
 }
 
 /// A stage that measures: every table and figure that it has.
-fn main_stage(stage: &Stage, points: usize) -> Markup {
+fn main_stage(run: &Run, stage: &Stage, points: usize) -> Markup {
     html! {
         h2 { (stage.id) " " (badge(stage.state)) } "\n"
         @if stage.state != State::Completed {
@@ -333,7 +333,7 @@ fn main_stage(stage: &Stage, points: usize) -> Markup {
             "Throughput and bandwidth count what succeeded within the window, divided by its length. \
              Response times are those of successful operations; failures are listed below."
         }
-        @let known = known::table(stage);
+        @let known = known::table(run, stage);
         @if !known.is_empty() {
             h3 { "Figures of the workload" } "\n"
             (known.html())

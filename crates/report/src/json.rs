@@ -255,7 +255,7 @@ pub fn json(run: &Run, judgement: &Judgement) -> String {
         totals: run_totals(run),
         notes: &run.notes,
         provenance: &run.provenance,
-        stages: run.stages.iter().map(stage).collect(),
+        stages: run.stages.iter().map(|one| stage(run, one)).collect(),
         member: run.member.as_ref(),
         nodes: &run.nodes,
         drivers: &run.drivers,
@@ -264,7 +264,7 @@ pub fn json(run: &Run, judgement: &Judgement) -> String {
     serde_json::to_string_pretty(&document).expect("plain data with string keys is always JSON")
 }
 
-fn stage(stage: &record::Stage) -> RunStage<'_> {
+fn stage<'a>(run: &Run, stage: &'a record::Stage) -> RunStage<'a> {
     RunStage {
         id: &stage.id,
         name: &stage.name,
@@ -275,7 +275,7 @@ fn stage(stage: &record::Stage) -> RunStage<'_> {
         works: stage.works.iter().map(work).collect(),
         cell: stage.cell.as_ref(),
         proof: stage.proof.as_ref(),
-        figures: tidemark_judge::figures(stage).into_iter().map(RunFigure::from).collect(),
+        figures: tidemark_judge::figures(run, stage).into_iter().map(RunFigure::from).collect(),
         shares: &stage.shares,
     }
 }

@@ -4,15 +4,15 @@ use crate::content::NONE;
 use crate::table::{Table, Tone};
 use serde::Serialize;
 use tidemark_judge::{Amount, Figure, figures};
-use tidemark_measure::record::Stage;
+use tidemark_measure::record::{Run, Stage};
 use tidemark_measure::units;
 use utoipa::ToSchema;
 
 /// The figures of a stage.
-pub(crate) fn table(stage: &Stage) -> Table {
+pub(crate) fn table(run: &Run, stage: &Stage) -> Table {
     let columns = Table::new("Figures of the workload").words(["Work", "Figure"]);
     let mut table = columns.numbers(["Value", "Limit"]).words(["What it is"]);
-    for figure in figures(stage) {
+    for figure in figures(run, stage) {
         let limit = match figure.amount {
             Amount::Time { limit_ns: Some(limit), .. } => units::duration_ns(limit),
             _ => NONE.into(),
@@ -33,6 +33,8 @@ pub(crate) struct RunFigure<'a> {
     per_minute: Option<f64>,
     /// Of the most that can be; null where it is no share.
     share: Option<f64>,
+    /// A number without a unit; null where it has one.
+    score: Option<f64>,
     /// Null where it is no time.
     time_ns: Option<u64>,
     /// What the time may be at most; null where it has no limit.
@@ -41,13 +43,23 @@ pub(crate) struct RunFigure<'a> {
 
 impl<'a> From<Figure<'a>> for RunFigure<'a> {
     fn from(figure: Figure<'a>) -> Self {
-        let (per_minute, share, time_ns, limit_ns) = match figure.amount {
-            Amount::PerMinute(number) => (Some(number), None, None, None),
-            Amount::Share(share) => (None, Some(share), None, None),
-            Amount::Span(ns) => (None, None, Some(ns), None),
-            Amount::Time { ns, limit_ns } => (None, None, Some(ns), limit_ns),
+        let Figure { work, name, about, amount } = figure;
+        let none = Self {
+            work,
+            name,
+            about,
+            per_minute: None,
+            share: None,
+            score: None,
+            time_ns: None,
+            limit_ns: None,
         };
-        let Figure { work, name, about, .. } = figure;
-        Self { work, name, about, per_minute, share, time_ns, limit_ns }
+        match amount {
+            Amount::PerMinute(number) => Self { per_minute: Some(number), ..none },
+            Amount::Share(share) => Self { share: Some(share), ..none },
+            Amount::Score(score) => Self { score: Some(score), ..none },
+            Amount::Span(ns) => Self { time_ns: Some(ns), ..none },
+            Amount::Time { ns, limit_ns } => Self { time_ns: Some(ns), limit_ns, ..none },
+        }
     }
 }

@@ -31,7 +31,7 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
         text += "The HTML, CSV and JSON reports have each of its stages.\n\n";
     }
     for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
-        text += &main_stage(stage);
+        text += &main_stage(run, stage);
     }
     if drivers::stages(run).next().is_some() {
         let told = |stage| drivers::table(run, stage).markdown();
@@ -121,11 +121,11 @@ pub(crate) fn finding(finding: &Finding) -> String {
     text
 }
 
-pub(crate) fn main_stage(stage: &Stage) -> String {
+pub(crate) fn main_stage(run: &Run, stage: &Stage) -> String {
     let mut text = format!("## {} ({})\n\n", plain(&stage.id), stage.state.name());
     text += "### General report\n\n";
     text += &table(&content::general_report(stage), "There were no operations.");
-    text += &table(&known::table(stage), "");
+    text += &table(&known::table(run, stage), "");
     text += "### Response times\n\n";
     text += &table(&content::percentiles(stage), "No operation succeeded.");
     for work in endpoints::works(stage) {

@@ -51,6 +51,14 @@ impl Connection {
         })
     }
 
+    /// Whose form rows have that are loaded over it.
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Connection::Postgres(_) => Dialect::Postgres,
+            Connection::Mysql(_) => Dialect::Mysql,
+        }
+    }
+
     /// Adds a statement, by its number among all, to the batch that [`Connection::run`] sends.
     ///
     /// # Errors

@@ -122,6 +122,7 @@ impl Dialect {
             Kind::Text => "text".into(),
             Kind::Decimal(digits, scale) => format!("numeric({digits},{scale})"),
             Kind::Float => "double precision".into(),
+            Kind::Date => "date".into(),
             Kind::Time if mysql => "datetime(6)".into(),
             Kind::Time => "timestamp".into(),
             Kind::Bytes if mysql => "longblob".into(),

@@ -440,7 +440,7 @@ fn execute(known: &Known, parameters: &[Value<'_>], out: &mut BytesMut) -> Resul
             Value::Float(_) => 0x05,
             Value::Decimal(..) => 0xf6,
             Value::Bytes(_) => 0xfc,
-            Value::Text(_) | Value::Time(_) => 0xfd,
+            Value::Text(_) | Value::Date(_) | Value::Time(_) => 0xfd,
         };
         out.put_u16_le(kind);
     }
@@ -451,8 +451,8 @@ fn execute(known: &Known, parameters: &[Value<'_>], out: &mut BytesMut) -> Resul
             Value::Float(number) => out.put_f64_le(number),
             Value::Text(text) => packet::put_counted(out, text.as_bytes()),
             Value::Bytes(bytes) => packet::put_counted(out, bytes),
-            value @ (Value::Decimal(..) | Value::Time(_)) => {
-                // Both are shorter than 251 bytes.
+            value @ (Value::Decimal(..) | Value::Date(_) | Value::Time(_)) => {
+                // All are shorter than 251 bytes.
                 let at = out.len();
                 out.put_u8(0);
                 value.push_text(out);

@@ -102,6 +102,8 @@ pub enum Kind {
     Decimal(u8, u8),
     /// 64 bits, binary.
     Float,
+    /// A day.
+    Date,
     /// Microseconds, without a zone.
     Time,
     /// Bytes.

@@ -2,6 +2,7 @@
 
 use crate::bulk::Bulk;
 use crate::connection::Connection;
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::rows::Rows;
 use crate::statement::{Control, StatementId};
@@ -95,6 +96,11 @@ impl<'c> Transaction<'c> {
         self.catch_up().await?;
         self.has_run = true;
         self.connection.simple(sql).await
+    }
+
+    /// Whose form rows have that it loads in bulk.
+    pub fn dialect(&self) -> Dialect {
+        self.connection.dialect()
     }
 
     /// Loads rows in bulk.

@@ -8,6 +8,7 @@ pub(crate) mod own;
 pub(crate) mod pgbench;
 pub(crate) mod sysbench;
 pub(crate) mod tpcc;
+pub(crate) mod tpch;
 pub(crate) mod ycsb;
 
 use crate::bulk::Bulk;
@@ -31,10 +32,11 @@ use tidemark_measure::record::FigureOf;
 use tidemark_measure::rng::Rng;
 
 /// All families of workloads: the list to which the next one is added.
-pub static FAMILIES: [&Family; 9] = [
+pub static FAMILIES: [&Family; 10] = [
     &pgbench::FAMILY,
     &sysbench::FAMILY,
     &tpcc::FAMILY,
+    &tpch::FAMILY,
     &bank::FAMILY,
     &kv::FAMILY,
     &movr::FAMILY,
@@ -132,6 +134,12 @@ pub trait Workload: Send + Sync {
     /// Whether its actions come exactly as often as their weights say, which then are whole numbers of cards in a deck.
     fn draws_from_a_deck(&self) -> bool {
         false
+    }
+
+    /// The orders in which its clients go through its actions, one for each client, and how often each of them does; `None` where
+    /// actions are drawn by their weights, for as long as the document says.
+    fn orders(&self) -> Option<(Vec<Vec<u16>>, u32)> {
+        None
     }
 
     /// The terminals that its clients are, if people are at them.

@@ -40,6 +40,25 @@ pub enum FigureOf {
     GeometricMean,
     /// From the load's start to the end of its last operation.
     Elapsed,
+    /// The power of a run that is like TPC-H's power test (clause 5.4.1).
+    TpchPower {
+        /// The scale factor, in thousandths.
+        scale_milli: u64,
+    },
+    /// The throughput of one that is like its throughput test (clause 5.4.2).
+    TpchThroughput {
+        /// The scale factor, in thousandths.
+        scale_milli: u64,
+        /// Streams of queries.
+        streams: u32,
+    },
+    /// Both in one number: of this work's throughput, and of the last power before it at the same scale (clause 5.4.3).
+    TpchComposite {
+        /// The scale factor, in thousandths.
+        scale_milli: u64,
+        /// Streams of queries.
+        streams: u32,
+    },
     /// A percentile of the response times within the window.
     Percentile {
         /// The operations' label.

@@ -86,7 +86,10 @@ pub fn queries_over_time(used: &TablesUse) -> Option<Figure> {
     }
     put(
         &mut body,
-        format_args!("<text class=\"end\" x=\"{RIGHT}\" y=\"{:.1}\">time since the work's start</text>", bottom + 32.0),
+        format_args!(
+            "<text class=\"end\" x=\"{RIGHT}\" y=\"{:.1}\">time since the work's start</text>",
+            bottom + 32.0
+        ),
     );
     let mut longest: Vec<_> = used.queries.iter().collect();
     longest.sort_by_key(|one| std::cmp::Reverse(one.took_ns));

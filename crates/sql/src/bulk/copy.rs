@@ -7,6 +7,9 @@ use bytes::BufMut as _;
 /// Microseconds from 1970 to 2000, where PostgreSQL's times begin.
 const EPOCH_2000: i64 = 946_684_800_000_000;
 
+/// The number of the day on which they begin.
+const DAY_2000: i32 = 10_957;
+
 /// Its head: signature, flags, no extension.
 pub(super) const HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
@@ -33,6 +36,7 @@ fn push(out: &mut Vec<u8>, value: Value<'_>, kind: Kind) {
         (Value::Int(number), Kind::Decimal(..)) => numeric(out, number, 0),
         (Value::Decimal(units, scale), Kind::Decimal(..)) => numeric(out, units, scale),
         (Value::Float(number), Kind::Float) => out.put_f64(number),
+        (Value::Date(day), Kind::Date) => out.put_i32(day - DAY_2000),
         (Value::Time(micros), Kind::Time) => out.put_i64(micros - EPOCH_2000),
         // Text, and bytes, are the same in both formats.
         (value, _) => value.push_text(out),

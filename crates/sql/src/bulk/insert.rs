@@ -41,7 +41,7 @@ pub(crate) fn push_literal(out: &mut impl BufMut, value: Value<'_>) {
     match value {
         Value::Null => out.put_slice(b"NULL"),
         Value::Int(_) | Value::Decimal(..) | Value::Float(_) => value.push_text(out),
-        Value::Time(_) => {
+        Value::Date(_) | Value::Time(_) => {
             out.put_u8(b'\'');
             value.push_text(out);
             out.put_u8(b'\'');

@@ -213,6 +213,9 @@ struct Doing {
 
 fn load(table: &mut Table<'_>, all: &Instances, workload: &Arc<dyn Runnable>, name: &str) -> Doing {
     let instances = instances_of(table, all);
+    if let Some((orders, rounds)) = workload.orders() {
+        return streams(table, instances, workload, name, orders, rounds);
+    }
     let terminals = workload.terminals().map_or(1, |terminals| terminals.count);
     let each = table.get(&CLIENTS).unwrap_or(terminals.clamp(1, defaults::MOST_WORKERS));
     if let Some(entry) = table.entry(&CLIENTS).filter(|_| terminals != each && workload.terminals().is_some())
@@ -283,6 +286,51 @@ fn load(table: &mut Table<'_>, all: &Instances, workload: &Arc<dyn Runnable>, na
     let labels = actions.iter().map(label).collect();
     let source = SourcePlan::Mix { choices, pool: None, deck: workload.draws_from_a_deck() };
     Doing { instances, workers, connections, purpose: Purpose::Load, settings, pacing, stop, source, labels }
+}
+
+/// A load whose clients are streams: each goes through an order of its own, and ends.
+fn streams(
+    table: &mut Table<'_>,
+    instances: Instances,
+    workload: &Arc<dyn Runnable>,
+    name: &str,
+    orders: Vec<Vec<u16>>,
+    rounds: u32,
+) -> Doing {
+    table.meaningless(TIMING.keys, &format!("{name} ends when all its streams are through"));
+    table.meaningless(&[&CLIENTS, &CONNECTIONS], &format!("{name} has a connection for each of its streams"));
+    table.meaningless(&[&LEDGER, &READS_FROM], &format!("{name} has no use for it"));
+    if instances.count() > 1 {
+        let message = format!("{name} runs on one instance");
+        table.log().error(table.place(), message, "name one database in the target");
+    }
+    let actions = workload.actions();
+    let settings = Settings {
+        isolation: table.get(&ISOLATION),
+        checks: table.value(&CHECKS),
+        reads: table.value(&READS),
+        ..Settings::default()
+    };
+    let each = 100.0 / actions.len().max(1) as f64;
+    let label = |action: &workload::Action| Label {
+        label: action.label.clone(),
+        kind: action.label.clone(),
+        class: if action.writes { OperationClass::named("transaction") } else { OperationClass::Read },
+        verifies: false,
+        weight: each,
+        config: config(name, &settings),
+    };
+    Doing {
+        workers: u32::try_from(orders.len()).unwrap_or(u32::MAX),
+        connections: None,
+        purpose: Purpose::Load,
+        pacing: Pacing::Closed { think: tidemark_measure::think::Think::Constant { ns: 0 } },
+        stop: timing::stop(table, instances.first().timeout_ns, true),
+        source: SourcePlan::Rounds { orders, rounds },
+        labels: actions.iter().map(label).collect(),
+        settings,
+        instances,
+    }
 }
 
 /// When transactions are due: as the document says, or as people at terminals would have it.
