@@ -34,19 +34,23 @@ impl Engine for Analytics {
     }
 
     fn targets(&self) -> Vec<&'static Mapping> {
-        vec![&document::DATAFUSION]
+        vec![&document::DATAFUSION, &document::TRINO]
     }
 
     fn work_keys(&self) -> Vec<&'static Mapping> {
         document::KEYS.to_vec()
     }
 
-    fn target(&self, _kind: &str, table: &mut Table<'_>, _: &Environment<'_>) -> Option<Target> {
-        document::target(table).map(|target| Target::new(ENGINE, target))
+    fn target(&self, kind: &str, table: &mut Table<'_>, _: &Environment<'_>) -> Option<Target> {
+        document::target(kind, table).map(|target| Target::new(ENGINE, target))
     }
 
     fn bare_target(&self, kind: &str) -> Result<Target, Problem> {
-        let help = format!("write `target: {{kind: {kind}, storage: {{kind: files, directory: ...}}}}`");
+        let needs = match kind == document::TRINO.name {
+            true => "endpoint: http://..., storage: {kind: s3, endpoint: ...}",
+            false => "storage: {kind: files, directory: ...}",
+        };
+        let help = format!("write `target: {{kind: {kind}, {needs}}}`");
         Err(Problem::new(format!("the target '{kind}' needs settings"), help))
     }
 
@@ -80,9 +84,12 @@ impl Engine for Analytics {
     }
 
     fn check_policy(&self, policy: &Policy, who: &str, work: &Work) -> Result<(), String> {
-        match job::Job::of(work).map(|job| &job.target.storage) {
-            Some(Storage::Files { directory }) => policy.allow(who, directory),
-            Some(Storage::Objects { server, .. }) => match &**server {
+        let Some(job) = job::Job::of(work) else { return Ok(()) };
+        let trusted = job.target.trino().and_then(|trino| trino.ca_file.as_ref());
+        trusted.into_iter().try_for_each(|path| policy.allow(who, path))?;
+        match &job.target.storage {
+            Storage::Files { directory } => policy.allow(who, directory),
+            Storage::Objects { server, .. } => match &**server {
                 object::Target::S3(s3) => s3.http.ca_file.iter().try_for_each(|path| policy.allow(who, path)),
                 object::Target::Embedded(object::Embedded {
                     place: object::Place::Disk(Some(directory)),
@@ -90,7 +97,6 @@ impl Engine for Analytics {
                 }) => policy.allow(who, directory),
                 _ => Ok(()),
             },
-            None => Ok(()),
         }
     }
 
@@ -99,7 +105,7 @@ impl Engine for Analytics {
         match (&job.target.storage, &job.purpose) {
             (Storage::Files { .. }, _) => Placement::OneMachine("Files are"),
             // What was there is looked at, and removed, by the one that makes it anew.
-            (_, Purpose::Make { .. }) => Placement::OneMachine("Tables are made"),
+            (_, Purpose::Make { .. } | Purpose::Generate { .. }) => Placement::OneMachine("Tables are made"),
             (Storage::Objects { server, .. }, _) => match **server {
                 object::Target::Embedded(_) => Placement::OneMachine("Embedded servers run"),
                 _ => Placement::Divisible,
@@ -109,9 +115,14 @@ impl Engine for Analytics {
 
     fn open_files(&self, work: &Work) -> u64 {
         let Some(job) = job::Job::of(work) else { return 0 };
-        match job.target.storage {
-            Storage::Files { .. } => 16 * u64::from(work.load.workers),
-            Storage::Objects { .. } => 2 * u64::from(job.target.connections),
+        let workers = u64::from(work.load.workers);
+        match (&job.target.engine, &job.target.storage) {
+            (_, Storage::Files { .. }) => 16 * workers,
+            (job::Engine::DataFusion(_), Storage::Objects { .. }) => 2 * u64::from(job.target.connections),
+            // A connection to the coordinator for each, beside those to storage.
+            (job::Engine::Trino(_), Storage::Objects { .. }) => {
+                2 * u64::from(job.target.connections) + workers
+            }
         }
     }
 

@@ -35,7 +35,7 @@ fn the_examples_of_the_reference_are_documents() {
 fn the_examples_of_block_storage_databases_and_tables_are_documents() {
     let registry = tidemark_engines::registry();
     let environment =
-        Environment { variable: &|_| Some("mine".to_owned()), ..Environment::process(&registry) };
+        Environment { variable: &|_| Some("http://mine".to_owned()), ..Environment::process(&registry) };
     for (name, text) in [
         ("block-sequential", include_str!("../../../examples/block-sequential.yaml")),
         ("block-qct-rbd", include_str!("../../../examples/block-qct-rbd.yaml")),
@@ -43,6 +43,7 @@ fn the_examples_of_block_storage_databases_and_tables_are_documents() {
         ("postgres-oltp", include_str!("../../../examples/postgres-oltp.yaml")),
         ("mariadb-oltp", include_str!("../../../examples/mariadb-oltp.yaml")),
         ("tpch-lake", include_str!("../../../examples/tpch-lake.yaml")),
+        ("tpcds-trino", include_str!("../../../examples/tpcds-trino.yaml")),
     ] {
         let read = document::read(text, &environment);
         let read = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
