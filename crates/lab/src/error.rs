@@ -21,6 +21,29 @@ pub enum LabError {
         /// The command that installs them.
         install: &'static str,
     },
+    /// Maven did not give an artifact.
+    #[error(
+        "Maven could not fetch {artifact}: {said}; check the network, and the repositories and proxies in Maven's settings"
+    )]
+    NotFetched {
+        /// The artifact's coordinates.
+        artifact: String,
+        /// What Maven said.
+        said: String,
+    },
+    /// An artifact is not the one that it should be.
+    #[error(
+        "{artifact} from Maven is not the file that Tidemark knows, and is not used: its SHA-256 is {found}, not {expected}; remove \
+         it from Maven's local repository (usually ~/.m2/repository) and try again"
+    )]
+    WrongHash {
+        /// The artifact's coordinates.
+        artifact: String,
+        /// The hash that it should have.
+        expected: &'static str,
+        /// The hash that it has.
+        found: String,
+    },
     /// The user that servers run as is missing.
     #[error("this machine has no user {name}, whom the servers' package makes; install the package again")]
     NoUser {

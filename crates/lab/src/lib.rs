@@ -50,6 +50,7 @@ mod home;
 mod labels;
 mod layout;
 mod loops;
+pub mod maven;
 mod media;
 mod mounts;
 mod options;
