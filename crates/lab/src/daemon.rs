@@ -28,7 +28,7 @@ const SHUTDOWN: Duration = Duration::from_secs(180);
 const KILLING: Duration = Duration::from_secs(10);
 
 /// One daemon of a lab. It displays as Ceph's own name for it, such as `osd.0`, or by program and number, such as
-/// `postgres-0`.
+/// `postgres-0`; those of Trino by their roles.
 ///
 /// The order is the order in which daemons are started; they are stopped in the reverse order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,6 +51,10 @@ pub enum Daemon {
     Postgres(usize),
     /// A MariaDB server, `mariadb-N`.
     Mariadb(usize),
+    /// The process of Trino that clients speak with, `coordinator`.
+    Coordinator,
+    /// A process of Trino that works for it, `worker-N`, from 1.
+    Worker(usize),
 }
 
 /// What a daemon runs in or as.
@@ -76,6 +80,8 @@ impl fmt::Display for Daemon {
             Daemon::Disk => formatter.write_str("disk"),
             Daemon::Postgres(number) => write!(formatter, "postgres-{number}"),
             Daemon::Mariadb(number) => write!(formatter, "mariadb-{number}"),
+            Daemon::Coordinator => formatter.write_str("coordinator"),
+            Daemon::Worker(number) => write!(formatter, "worker-{number}"),
         }
     }
 }
@@ -123,11 +129,14 @@ impl Daemon {
             "client.rgw.lab" => Some(Daemon::Gateway),
             "ceph-fuse" => Some(Daemon::Mount),
             "disk" => Some(Daemon::Disk),
+            "coordinator" => Some(Daemon::Coordinator),
             _ => {
                 let number = |kind: &str| name.strip_prefix(kind)?.parse().ok();
                 let osd = number("osd.").map(Daemon::Osd);
                 let postgres = || number("postgres-").map(Daemon::Postgres);
-                osd.or_else(postgres).or_else(|| number("mariadb-").map(Daemon::Mariadb))
+                let mariadb = || number("mariadb-").map(Daemon::Mariadb);
+                let worker = || number("worker-").map(Daemon::Worker);
+                osd.or_else(postgres).or_else(mariadb).or_else(worker)
             }
         }
     }
@@ -144,6 +153,7 @@ impl Daemon {
             Daemon::Disk => "tidemark",
             Daemon::Postgres(_) => "postgres",
             Daemon::Mariadb(_) => "mariadbd",
+            Daemon::Coordinator | Daemon::Worker(_) => "java",
         }
     }
 
@@ -180,6 +190,8 @@ impl Daemon {
                 return vec!["-D".into(), home.data(number).into(), "-c".into(), conf];
             }
             Daemon::Mariadb(_) => return vec![joined("--defaults-file=", home.server_conf(self))],
+            // All arguments are in the file.
+            Daemon::Coordinator | Daemon::Worker(_) => return vec![joined("@", home.server_conf(self))],
         };
         // -f: in the foreground, so that the process spawned is the daemon itself and its number is known.
         let mut words = vec!["-c".into(), home.ceph_conf().into(), option.into(), name.into(), "-f".into()];
@@ -337,6 +349,7 @@ mod tests {
         let expected = ["mon.lab", "mgr.lab", "osd.0", "osd.1", "mds.lab", "client.rgw.lab", "ceph-fuse"];
         assert_eq!(names, expected);
         all.extend([Daemon::Disk, Daemon::Postgres(10), Daemon::Mariadb(0)]);
+        all.extend([Daemon::Coordinator, Daemon::Worker(1)]);
         assert!(all.iter().all(|daemon| Daemon::named(&daemon.to_string()) == Some(*daemon)));
         assert!(all.is_sorted(), "what needs another comes after it");
     }

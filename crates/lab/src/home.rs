@@ -272,7 +272,12 @@ impl Home {
     pub(super) fn errors(&self, daemon: Daemon) -> PathBuf {
         match daemon {
             // These have no log besides.
-            Daemon::Mount | Daemon::Disk | Daemon::Postgres(_) | Daemon::Mariadb(_) => self.log(daemon),
+            Daemon::Mount
+            | Daemon::Disk
+            | Daemon::Postgres(_)
+            | Daemon::Mariadb(_)
+            | Daemon::Coordinator
+            | Daemon::Worker(_) => self.log(daemon),
             _ => self.logs().join(format!("{daemon}.err")),
         }
     }
@@ -304,6 +309,13 @@ pub(super) fn check_space(dir: &Path, needed_bytes: u64) -> Result<(), LabError>
 /// Makes one private directory, unless it is there.
 pub(super) fn make_directory(path: &Path) -> Result<(), LabError> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(LabError::file("create", path))
+}
+
+/// Where files that can be fetched again are kept, for all labs of a user: from the variables `XDG_CACHE_HOME` and `HOME`.
+pub(super) fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, LabError> {
+    let path = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = path("XDG_CACHE_HOME").or_else(|| path("HOME").map(|home| home.join(".cache")));
+    cache.map(|cache| cache.join("tidemark")).ok_or(LabError::NoCache)
 }
 
 /// Where the lab of root lives when nobody says otherwise: servers that run as other users cannot enter root's home.
@@ -385,6 +397,23 @@ mod tests {
         assert!(usual(&[]).unwrap_err().to_string().contains("TIDEMARK_LAB_DIR"));
         let of_root = usual_directory(true, |name| (name == "HOME").then(|| "/root".into()));
         assert_eq!(of_root.unwrap(), Path::new("/var/lib/tidemark/lab"));
+    }
+
+    #[test]
+    fn the_cache_follows_the_environment() {
+        let cache = |variables: &[(&str, &str)]| {
+            cache_directory(|name| {
+                variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
+            })
+        };
+        let all = [("XDG_CACHE_HOME", "/fast"), ("HOME", "/home/ann")];
+        assert_eq!(cache(&all).unwrap(), Path::new("/fast/tidemark"));
+        assert_eq!(cache(&all[1..]).unwrap(), Path::new("/home/ann/.cache/tidemark"));
+        assert_eq!(
+            cache(&[("XDG_CACHE_HOME", "fast"), ("HOME", "/home/ann")]).unwrap(),
+            Path::new("/home/ann/.cache/tidemark")
+        );
+        assert!(cache(&[]).unwrap_err().to_string().contains("XDG_CACHE_HOME"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! A lab: real systems on this machine, for measuring and for tests: a Ceph cluster, or database servers
-//! ([`Databases`]).
+//! A lab: real systems on this machine, for measuring and for tests: a Ceph cluster, database servers
+//! ([`Databases`]), or a Trino cluster ([`Trino`]).
 //!
 //! [`up`] starts one monitor, one manager, three OSDs (BlueStore on sparse files) and one RADOS gateway for S3
 //! and Swift, from the distribution's packages (Ceph 16.2), in one private directory. Every object has two
@@ -62,6 +62,7 @@ mod start;
 mod system;
 mod throttle;
 mod tier;
+mod trino;
 mod watch;
 
 use std::ffi::OsString;
@@ -88,6 +89,7 @@ pub use options::LabOptions;
 pub use provisioner::Labs;
 pub use record::Credentials;
 pub use system::{System, UnknownSystem};
+pub use trino::{Bucket, Keys, Storage, Trino, TrinoOptions, TrinoStatus};
 
 /// Free space needed to create a lab, in bytes; a new lab takes a tenth of it.
 const FREE_BYTES: u64 = 1 << 30;
@@ -309,6 +311,17 @@ impl Lab {
     /// The credentials of its clients.
     pub fn credentials(&self) -> &Credentials {
         &self.credentials
+    }
+
+    /// A bucket of the gateway, there or not, for what keeps its data in one.
+    pub fn storage(&self, bucket: impl Into<String>) -> Storage {
+        Storage {
+            bucket: Bucket { s3: self.endpoint(), region: "us-east-1".into(), bucket: bucket.into() },
+            keys: Keys {
+                access_key: self.credentials.access_key.clone(),
+                secret_key: self.credentials.secret_key.clone(),
+            },
+        }
     }
 
     /// The lab's ceph.conf, which names the keyring: what a client of RADOS or RBD needs, as `client.admin`.

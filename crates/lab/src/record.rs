@@ -109,6 +109,9 @@ pub(super) trait Made: Clone + Serialize + DeserializeOwned {
     /// How clients sign in to it.
     type Credentials: Clone + Serialize + DeserializeOwned;
 
+    /// What is asked for, in words, by whoever looks for such a lab.
+    const ASKED: &'static str;
+
     /// Whether such a lab runs the system.
     fn is_of(system: System) -> bool;
 
@@ -121,6 +124,8 @@ pub(super) trait Made: Clone + Serialize + DeserializeOwned {
 
 impl Made for Shape {
     type Credentials = Credentials;
+
+    const ASKED: &'static str = "ceph";
 
     fn is_of(system: System) -> bool {
         system == System::Ceph
@@ -215,8 +220,8 @@ impl<S: Made> Record<S> {
         let Some(text) = text(home)? else { return Ok(None) };
         let head = head(home, &text)?;
         if !S::is_of(head.system) {
-            let asked = if head.system == System::Ceph { "databases" } else { "ceph" };
-            return Err(LabError::OtherSystem { dir: home.dir().to_owned(), has: head.system, asked });
+            let (dir, has) = (home.dir().to_owned(), head.system);
+            return Err(LabError::OtherSystem { dir, has, asked: S::ASKED });
         }
         let Body { shape, credentials } = parse::<Body<S, S::Credentials>>(home, &text)?;
         // Without this a record with a key cut out would pass for an unfinished lab, and `up` would clear it.

@@ -57,7 +57,7 @@ impl DatabaseOptions {
         let mut ports: Vec<u16> = Vec::new();
         for instance in 0..instances {
             ports.push(match self.port {
-                Some(first) => port(first, instance)?,
+                Some(first) => ports::after(first, instance)?,
                 None => ports::choose(server.daemon(instance), home.dir(), &ports)?,
             });
         }
@@ -104,7 +104,7 @@ impl DatabaseOptions {
         wanted.settings.extend(self.settings.iter().cloned());
         if let Some(first) = self.port {
             for (instance, own) in wanted.ports.iter_mut().enumerate() {
-                *own = port(first, instance)?;
+                *own = ports::after(first, instance)?;
             }
         }
         if wanted != *shape {
@@ -126,12 +126,4 @@ impl DatabaseOptions {
             }
         }
     }
-}
-
-/// The port of a server, given that of the first.
-fn port(first: u16, instance: usize) -> Result<u16, LabError> {
-    let port = u16::try_from(instance).ok().and_then(|more| first.checked_add(more)).filter(|_| first > 0);
-    let (option, allowed) =
-        ("the first server's port", "from 1 to 65535, with as many after it as there are servers");
-    port.ok_or(LabError::BadOption { option, value: first.into(), allowed })
 }
