@@ -82,6 +82,7 @@ fn trino_works_on_the_gateway_of_the_lab() {
     what_runs_is_not_changed(&labs);
     no_log_has_the_secret_key(&trino, &cluster);
     taken_down_it_leaves_its_tables_and_nothing_else(&labs, &trino, &cluster);
+    a_coordinator_alone_works_at_once_and_finds_the_tables(&labs);
 }
 
 /// How many rows something has.
@@ -201,4 +202,11 @@ fn taken_down_it_leaves_its_tables_and_nothing_else(labs: &Labs, trino: &Trino, 
     assert_eq!(objects(cluster), kept, "tables outlive the cluster");
     let again = labs.tidemark(&["lab", "status", "trino"]);
     assert!(again.stderr.contains("there is no lab in"), "{}", again.stderr);
+}
+
+fn a_coordinator_alone_works_at_once_and_finds_the_tables(labs: &Labs) {
+    let shown = labs.done(&["lab", "up", "trino", "--heap", "1GiB"]);
+    let trino = Trino::open(&labs.trino()).unwrap();
+    assert_eq!(count(&trino, "hive.made.theirs"), 50);
+    assert!(shown.contains("active       coordinator\n"), "{shown}");
 }

@@ -13,15 +13,22 @@ const REQUEST: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What a statement gives.
-pub(super) type Rows = Vec<Vec<Value>>;
+#[derive(Debug, PartialEq)]
+pub(super) struct Given {
+    /// Trino's own name for the statement, under which its tables about queries have it.
+    pub(super) id: String,
+    /// Its rows.
+    pub(super) rows: Vec<Vec<Value>>,
+}
 
 /// One answer of the coordinator.
 #[derive(Deserialize)]
 struct Answer {
+    id: String,
     #[serde(rename = "nextUri")]
     next: Option<String>,
     #[serde(default)]
-    data: Rows,
+    data: Vec<Vec<Value>>,
     error: Option<Failure>,
 }
 
@@ -30,11 +37,11 @@ struct Failure {
     message: String,
 }
 
-/// Carries out a statement at a coordinator, within the time given, and gives its rows.
+/// Carries out a statement at a coordinator, within the time given.
 ///
 /// # Errors
 /// What went wrong, in words.
-pub(super) fn ask(endpoint: &str, sql: &str, limit: Duration) -> Result<Rows, String> {
+pub(super) fn ask(endpoint: &str, sql: &str, limit: Duration) -> Result<Given, String> {
     // No proxy of the environment stands before a server of this machine, and a busy one is asked again.
     let settings = ureq::Agent::config_builder().proxy(None).http_status_as_error(false);
     let agent: ureq::Agent = settings.timeout_global(Some(REQUEST)).build().into();
@@ -71,7 +78,7 @@ pub(super) fn ask(endpoint: &str, sql: &str, limit: Duration) -> Result<Rows, St
         }
         rows.extend(answer.data);
         match answer.next {
-            None => return Ok(rows),
+            None => return Ok(Given { id: answer.id, rows }),
             address => next = address,
         }
     }
@@ -127,10 +134,8 @@ mod tests {
             (200, json!({"id": "q", "nextUri": "SERVER/v1/b", "data": [[1, "x"]]})),
             (200, json!({"id": "q", "data": [[2, null]]})),
         ]);
-        assert_eq!(
-            ask(&endpoint, "SELECT 1", LIMIT).unwrap(),
-            [[json!(1), json!("x")], [json!(2), Value::Null]]
-        );
+        let rows = vec![vec![json!(1), json!("x")], vec![json!(2), Value::Null]];
+        assert_eq!(ask(&endpoint, "SELECT 1", LIMIT).unwrap(), Given { id: "q".into(), rows });
         let asked = serving.join().unwrap();
         let expected =
             ["POST /v1/statement HTTP/1.1", "GET /v1/a HTTP/1.1", "GET /v1/a HTTP/1.1", "GET /v1/b HTTP/1.1"];
@@ -140,7 +145,11 @@ mod tests {
     #[test]
     fn a_failure_is_told_in_the_server_s_words() {
         for (status, answer, words) in [
-            (200, json!({"error": {"message": "Table 'x' does not exist"}}), "Table 'x' does not exist"),
+            (
+                200,
+                json!({"id": "q", "error": {"message": "Table 'x' does not exist"}}),
+                "Table 'x' does not exist",
+            ),
             (401, json!({}), "status 401"),
             (200, json!([]), "invalid"),
         ] {

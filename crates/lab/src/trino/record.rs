@@ -56,6 +56,12 @@ impl Shape {
         std::iter::once(Daemon::Coordinator).chain((1..=self.workers()).map(Daemon::Worker)).collect()
     }
 
+    /// The daemons that do the work of queries.
+    pub(super) fn working(&self) -> Vec<Daemon> {
+        let all = self.daemons();
+        if self.workers() == 0 { all } else { all[1..].to_vec() }
+    }
+
     /// The daemons and their ports.
     pub(super) fn nodes(&self) -> Vec<(Daemon, u16)> {
         self.daemons().into_iter().zip(self.ports.iter().copied()).collect()
