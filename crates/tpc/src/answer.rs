@@ -2,13 +2,18 @@
 //!
 //! Engines differ in the order of rows that a query leaves open, in the digits of a quotient, and in how they write a number. A
 //! digest has the number of rows and a sum over each column: of numbers their sum, of anything else a sum of hashes. Two agree when
-//! rows and hashes are equal and sums of numbers differ by less than a millionth of what was added up.
+//! rows and hashes are equal and sums of numbers differ by less than a millionth of what was added up, or than what was cut off:
+//! engines give quotients four digits after the point, or six, or all.
 
 use std::fmt;
 use tidemark_measure::rng;
 
 /// How much two sums may differ, as a share of the sum of magnitudes.
 const TOLERANCE: f64 = 1e-6;
+
+/// A number with at least so many digits after the point may be a quotient that was cut or rounded at the last of them. Amounts of
+/// money have two, and are exact.
+const QUOTIENT_DIGITS: usize = 4;
 
 /// An answer as a few numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +33,8 @@ struct Column {
     sum: f64,
     /// The sum of their magnitudes: what the tolerance is a share of.
     magnitude: f64,
+    /// How much of their sum may have been cut off: a unit of the last digit of each quotient.
+    cut: f64,
     /// A sum of hashes of the texts.
     hash: u64,
 }
@@ -77,7 +84,7 @@ impl Digest {
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.rows)?;
-        for Column { nulls, numbers, sum, magnitude, hash } in &self.columns {
+        for Column { nulls, numbers, sum, magnitude, hash, .. } in &self.columns {
             write!(formatter, " {nulls}/{numbers}/{sum:.9e}/{magnitude:.9e}/{hash:016x}")?;
         }
         Ok(())
@@ -96,6 +103,7 @@ impl Column {
                 self.numbers += 1;
                 self.sum += number;
                 self.magnitude += number.abs();
+                self.cut += cut(cell);
             }
             None => {
                 let hash = cell.bytes().fold(0, |hash, byte| rng::mix(hash, &[u64::from(byte)]));
@@ -111,7 +119,7 @@ impl Column {
         if self.numbers != known.numbers || self.hash != known.hash {
             return Err("values differ".into());
         }
-        let most = TOLERANCE * self.magnitude.max(known.magnitude);
+        let most = TOLERANCE * self.magnitude.max(known.magnitude) + self.cut + known.cut;
         match (self.sum - known.sum).abs() <= most {
             true => Ok(()),
             false => Err(format!("the sum is {} instead of {}", self.sum, known.sum)),
@@ -127,6 +135,8 @@ impl Column {
             sum: next()?.parse().ok()?,
             magnitude: next()?.parse().ok()?,
             hash: u64::from_str_radix(next()?, 16).ok()?,
+            // It is written with all digits that matter.
+            cut: 0.0,
         })
     }
 }
@@ -136,6 +146,13 @@ fn number(cell: &str) -> Option<f64> {
     let digits = cell.strip_prefix(['-', '+']).unwrap_or(cell);
     let begins = digits.bytes().next().is_some_and(|byte| byte.is_ascii_digit() || byte == b'.');
     cell.parse().ok().filter(|number: &f64| begins && number.is_finite())
+}
+
+/// How much may have been cut off a number; nothing unless it can be a quotient.
+fn cut(cell: &str) -> f64 {
+    let digits = cell.split_once('.').map_or("", |(_, digits)| digits);
+    let is_quotient = digits.len() >= QUOTIENT_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_quotient { 0.1_f64.powi(i32::try_from(digits.len()).unwrap_or(i32::MAX)) } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -175,6 +192,14 @@ mod tests {
             digest(&[&[Some("100.6")], &[Some("-99.5")]]).agrees(&sums).is_err(),
             "a tenth of two hundred"
         );
+    }
+
+    #[test]
+    fn quotients_may_be_cut_at_their_last_digit_and_amounts_may_not() {
+        let known = Digest::read(&digest(&[&[Some("0.0493999123456")]]).to_string()).unwrap();
+        for (cell, agrees) in [("0.049399", true), ("0.0493", true), ("0.049397", false), ("0.05", false)] {
+            assert_eq!(digest(&[&[Some(cell)]]).agrees(&known).is_ok(), agrees, "{cell}");
+        }
     }
 
     proptest! {
