@@ -2,8 +2,8 @@
 //!
 //! Engines differ in the order of rows that a query leaves open, in the digits of a quotient, and in how they write a number. A
 //! digest has the number of rows and a sum over each column: of numbers their sum, of anything else a sum of hashes. Two agree when
-//! rows and hashes are equal and sums of numbers differ by less than a millionth of what was added up, or than what was cut off:
-//! engines give quotients four digits after the point, or six, or all.
+//! rows and hashes are equal and sums of numbers differ by less than a millionth of what was added up, and by what an engine that cuts
+//! quotients off after some digits can have left out.
 
 use std::fmt;
 use tidemark_measure::rng;
@@ -11,9 +11,8 @@ use tidemark_measure::rng;
 /// How much two sums may differ, as a share of the sum of magnitudes.
 const TOLERANCE: f64 = 1e-6;
 
-/// A number with at least so many digits after the point may be a quotient that was cut or rounded at the last of them. Amounts of
-/// money have two, and are exact.
-const QUOTIENT_DIGITS: usize = 4;
+/// Numbers with so many decimals or more may be quotients that were cut off: amounts of money have two, their products four.
+const CUT_OFF: usize = 6;
 
 /// An answer as a few numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,8 +32,8 @@ struct Column {
     sum: f64,
     /// The sum of their magnitudes: what the tolerance is a share of.
     magnitude: f64,
-    /// How much of their sum may have been cut off: a unit of the last digit of each quotient.
-    cut: f64,
+    /// The most by which its sum can be too small or too large, because quotients were cut off; not kept with known answers.
+    cut_off: f64,
     /// A sum of hashes of the texts.
     hash: u64,
 }
@@ -103,7 +102,7 @@ impl Column {
                 self.numbers += 1;
                 self.sum += number;
                 self.magnitude += number.abs();
-                self.cut += cut(cell);
+                self.cut_off += last_place(cell);
             }
             None => {
                 let hash = cell.bytes().fold(0, |hash, byte| rng::mix(hash, &[u64::from(byte)]));
@@ -119,7 +118,7 @@ impl Column {
         if self.numbers != known.numbers || self.hash != known.hash {
             return Err("values differ".into());
         }
-        let most = TOLERANCE * self.magnitude.max(known.magnitude) + self.cut + known.cut;
+        let most = TOLERANCE * self.magnitude.max(known.magnitude) + self.cut_off.max(known.cut_off);
         match (self.sum - known.sum).abs() <= most {
             true => Ok(()),
             false => Err(format!("the sum is {} instead of {}", self.sum, known.sum)),
@@ -135,8 +134,7 @@ impl Column {
             sum: next()?.parse().ok()?,
             magnitude: next()?.parse().ok()?,
             hash: u64::from_str_radix(next()?, 16).ok()?,
-            // It is written with all digits that matter.
-            cut: 0.0,
+            cut_off: 0.0,
         })
     }
 }
@@ -148,11 +146,16 @@ fn number(cell: &str) -> Option<f64> {
     cell.parse().ok().filter(|number: &f64| begins && number.is_finite())
 }
 
-/// How much may have been cut off a number; nothing unless it can be a quotient.
-fn cut(cell: &str) -> f64 {
-    let digits = cell.split_once('.').map_or("", |(_, digits)| digits);
-    let is_quotient = digits.len() >= QUOTIENT_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if is_quotient { 0.1_f64.powi(i32::try_from(digits.len()).unwrap_or(i32::MAX)) } else { 0.0 }
+/// One unit of the last place of a number that may have been cut off there; otherwise 0.
+fn last_place(cell: &str) -> f64 {
+    match cell.split_once('.') {
+        Some((_, decimals))
+            if decimals.len() >= CUT_OFF && decimals.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            10f64.powi(-i32::try_from(decimals.len()).unwrap_or(i32::MAX))
+        }
+        _ => 0.0,
+    }
 }
 
 #[cfg(test)]
@@ -195,11 +198,12 @@ mod tests {
     }
 
     #[test]
-    fn quotients_may_be_cut_at_their_last_digit_and_amounts_may_not() {
-        let known = Digest::read(&digest(&[&[Some("0.0493999123456")]]).to_string()).unwrap();
-        for (cell, agrees) in [("0.049399", true), ("0.0493", true), ("0.049397", false), ("0.05", false)] {
-            assert_eq!(digest(&[&[Some(cell)]]).agrees(&known).is_ok(), agrees, "{cell}");
-        }
+    fn quotients_may_be_cut_off_and_amounts_may_not() {
+        let known = digest(&[&[Some("0.0499876543")], &[Some("0.0500009999")]]);
+        let answer = |one, other| digest(&[&[Some(one)], &[Some(other)]]);
+        assert_eq!(answer("0.049987", "0.050000").agrees(&known), Ok(()));
+        assert!(answer("0.049984", "0.050000").agrees(&known).is_err());
+        assert!(answer("0.0499", "0.0500").agrees(&known).is_err());
     }
 
     proptest! {
