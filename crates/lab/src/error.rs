@@ -347,7 +347,7 @@ impl LabError {
 /// Most can move to another port; the monitor cannot, because the cluster knows it by its port.
 fn or_another(daemon: Daemon) -> &'static str {
     match daemon {
-        Daemon::Gateway
+        Daemon::Gateway(_)
         | Daemon::Postgres(_)
         | Daemon::Mariadb(_)
         | Daemon::Coordinator
@@ -431,7 +431,7 @@ mod tests {
     #[test]
     fn a_taken_port_can_be_changed_only_for_the_gateway() {
         let text = |daemon| LabError::PortTaken { daemon, port: 7480 }.to_string();
-        assert!(text(Daemon::Gateway).ends_with("stop that, or ask for another port"));
+        assert!(text(Daemon::Gateway(0)).ends_with("stop that, or ask for another port"));
         assert!(text(Daemon::Monitor).ends_with("stop that"));
     }
 }

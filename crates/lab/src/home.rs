@@ -42,7 +42,7 @@ const LOCK: &str = "lock";
 /// The longest path of a UNIX socket, in bytes, less its closing zero.
 const SOCKET_PATH_BYTES: usize = 107;
 /// The longest name of a daemon's socket below the directory.
-const LONGEST_SOCKET: &str = "/run/ceph-client.rgw.lab.asok";
+const LONGEST_SOCKET: &str = "/run/ceph-client.rgw.lab-15.asok";
 /// Where files lie in memory.
 const MEMORY: &str = "/dev/shm";
 /// Characters that would end a value in ceph.conf, or be replaced in it.
@@ -449,7 +449,7 @@ mod tests {
             assert!(!Path::new(path).exists());
         }
         let error = Home::prepare(Path::new(&format!("/tmp/{}", "x".repeat(74)))).unwrap_err().to_string();
-        assert!(error.contains("its path has 79 bytes, and at most 78 leave room for sockets"), "{error}");
+        assert!(error.contains("its path has 79 bytes, and at most 75 leave room for sockets"), "{error}");
     }
 
     #[test]

@@ -39,11 +39,10 @@ pub(super) fn choose(daemon: Daemon, dir: &Path, others: &[u16]) -> Result<u16, 
     })
 }
 
-/// The port of a server, given that of the first.
-pub(super) fn after(first: u16, number: usize) -> Result<u16, LabError> {
+/// The port of one of several daemons, by its number from 0, given that of the first.
+pub(super) fn after(option: &'static str, first: u16, number: usize) -> Result<u16, LabError> {
     let port = u16::try_from(number).ok().and_then(|more| first.checked_add(more)).filter(|_| first > 0);
-    let (option, allowed) =
-        ("the first server's port", "from 1 to 65535, with as many after it as there are servers");
+    let allowed = "from 1 to 65535, with as many after it as there are more of them";
     port.ok_or(LabError::BadOption { option, value: first.into(), allowed })
 }
 
@@ -63,12 +62,12 @@ mod tests {
     #[test]
     fn a_directory_keeps_its_port_while_that_is_free() {
         let dir = Path::new("/some/lab");
-        let port = choose(Daemon::Gateway, dir, &[]).unwrap();
+        let port = choose(Daemon::Gateway(0), dir, &[]).unwrap();
         assert!(GATEWAY_PORTS.contains(&port));
         let _listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
-        let other = choose(Daemon::Gateway, dir, &[]).unwrap();
+        let other = choose(Daemon::Gateway(0), dir, &[]).unwrap();
         assert_ne!(port, other);
-        assert!(matches!(check(Daemon::Gateway, port), Err(LabError::PortTaken { .. })));
+        assert!(matches!(check(Daemon::Gateway(0), port), Err(LabError::PortTaken { .. })));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The lab as a provisioner: a Ceph cluster, database servers, or both for each arm of an evaluation that has a `lab`; and
 //! Trino, whose tables lie in the cluster.
 
+use crate::options::MOST_GATEWAYS;
 use crate::trino::{LEAST_HEAP, MOST_WORKERS};
 use crate::{Database, DatabaseOptions, Databases, Lab, LabError, LabOptions, Layout, Trino, TrinoOptions};
 use std::path::{Path, PathBuf};
@@ -24,10 +25,16 @@ static LAB: Key<Either<Word<Layout>, Map>> = Key::new(
 static MAPPING: Mapping = Mapping::new(
     "lab",
     "What the lab starts for an arm",
-    &[&LAYOUT, &FILESYSTEM, &COPIES, &POSTGRES, &MARIADB, &TRINO],
+    &[&LAYOUT, &GATEWAYS, &FILESYSTEM, &COPIES, &POSTGRES, &MARIADB, &TRINO],
 );
 static LAYOUT: Key<Word<Layout>> =
     Key::new("layout", "Layout of a Ceph cluster", LAYOUTS).otherwise("no cluster");
+static GATEWAYS: Key<Whole<u16>> = Key::new(
+    "gateways",
+    "RADOS gateways of the cluster, which serve the same buckets",
+    Whole(1, MOST_GATEWAYS as u16),
+)
+.default("1");
 static FILESYSTEM: Key<Flag> = Key::new(
     "filesystem",
     "Whether the cluster has a file system, on which databases of the arm then lie",
@@ -77,8 +84,9 @@ static RESET: Key<Word<Reset>> = Key::new(
 )
 .default("restore");
 
-/// The layouts that arms may have: what is compared must be known, which a lab on files is not.
+/// The layouts that arms may have.
 const LAYOUTS: Word<Layout> = Word(&[
+    ("plain", Layout::Plain),
     ("baseline", Layout::Baseline),
     ("reference-1", Layout::Reference1),
     ("reference-2", Layout::Reference2),
@@ -115,7 +123,7 @@ impl Reset {
 }
 
 /// The variables that a cluster brings, and stand-ins for their values while it is not up.
-pub(crate) const VARIABLES: [(&str, &str); 7] = [
+pub(crate) const VARIABLES: [(&str, &str); 8] = [
     ("AWS_ACCESS_KEY_ID", "not-known-yet"),
     ("AWS_SECRET_ACCESS_KEY", "not-known-yet"),
     ("TIDEMARK_LAB_S3", "http://127.0.0.1:1"),
@@ -123,6 +131,7 @@ pub(crate) const VARIABLES: [(&str, &str); 7] = [
     ("TIDEMARK_LAB_SWIFT_USER", "tidemark:swift"),
     ("TIDEMARK_LAB_SWIFT_KEY", "not-known-yet"),
     ("TIDEMARK_LAB_CEPH_CONF", "/nonexistent/ceph.conf"),
+    ("TIDEMARK_LAB_GATEWAYS", "http://127.0.0.1:1"),
 ];
 
 /// Those that database servers bring.
@@ -177,6 +186,7 @@ struct Wanted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cluster {
     layout: Layout,
+    gateways: usize,
     filesystem: bool,
     /// Where it is not the usual.
     copies: Option<usize>,
@@ -200,11 +210,12 @@ struct Servers {
 }
 
 impl Wanted {
-    /// What it is, for reports: `baseline, file system, 1 copy, PostgreSQL`, `baseline, Trino with 2 workers`.
+    /// What it is, for reports: `baseline, 3 gateways, file system, 1 copy, PostgreSQL`, `baseline, Trino with 2 workers`.
     fn label(&self) -> String {
         let mut parts = Vec::new();
         if let Some(cluster) = &self.cluster {
             parts.push(cluster.layout.name().to_owned());
+            parts.extend((cluster.gateways > 1).then(|| format!("{} gateways", cluster.gateways)));
             parts.extend(cluster.filesystem.then(|| "file system".to_owned()));
             parts.extend(
                 cluster
@@ -231,7 +242,7 @@ impl Wanted {
 
 fn wanted(own: &mut Table<'_>) -> Option<Wanted> {
     let layout = own.get(&LAYOUT);
-    let (filesystem, copies) = (own.value(&FILESYSTEM), own.get(&COPIES));
+    let (gateways, filesystem, copies) = (own.value(&GATEWAYS), own.value(&FILESYSTEM), own.get(&COPIES));
     let servers = match own.contradiction(&POSTGRES, &MARIADB, "an arm has servers of one kind") {
         true => None,
         false => {
@@ -243,16 +254,21 @@ fn wanted(own: &mut Table<'_>) -> Option<Wanted> {
     let trino = own.table(&TRINO).map(trino);
     if layout.is_none() {
         own.meaningless(&[&TRINO], "its tables lie in a cluster, and there is none without a `layout`");
-        own.meaningless(&[&FILESYSTEM, &COPIES], "there is no cluster without a `layout`");
+        own.meaningless(&[&GATEWAYS, &FILESYSTEM, &COPIES], "there is no cluster without a `layout`");
         let others = [own.has(&POSTGRES), own.has(&MARIADB), own.has(&TRINO)];
         if !others.contains(&true) && !own.has(&LAYOUT) {
             own.missing(
                 &LAYOUT,
-                "write one of baseline, reference-1, reference-2, or `postgres` or `mariadb`",
+                "write one of plain, baseline, reference-1, reference-2, or `postgres` or `mariadb`",
             );
         }
     }
-    let cluster = layout.map(|layout| Cluster { layout, filesystem, copies: copies.map(usize::from) });
+    let cluster = layout.map(|layout| Cluster {
+        layout,
+        gateways: gateways.into(),
+        filesystem,
+        copies: copies.map(usize::from),
+    });
     let trino = trino.filter(|_| cluster.is_some());
     (cluster.is_some() || servers.is_some()).then_some(Wanted { cluster, servers, trino })
 }
@@ -303,7 +319,7 @@ impl ProvisionerKind for Labs {
             }
             _ => {
                 let layout = arm.one(&LAB, &LAYOUTS, &entry.node)?;
-                let cluster = Some(Cluster { layout, filesystem: false, copies: None });
+                let cluster = Some(Cluster { layout, gateways: 1, filesystem: false, copies: None });
                 Some(Wanted { cluster, servers: None, trino: None })
             }
         }?;
@@ -316,18 +332,19 @@ impl ProvisionerKind for Labs {
 
     fn stand_in(&self, request: &Request, name: &str) -> Option<String> {
         let (_, one) = ALL_VARIABLES.iter().find(|(known, _)| *known == name)?;
-        let servers = request.get::<Wanted>().and_then(|wanted| wanted.servers.as_ref());
-        let instances = servers.map_or(1, |servers| servers.instances);
+        let wanted = request.get::<Wanted>();
+        let instances =
+            wanted.and_then(|wanted| wanted.servers.as_ref()).map_or(1, |servers| servers.instances);
+        let gateways = wanted.and_then(|wanted| wanted.cluster).map_or(1, |cluster| cluster.gateways);
         // What is of all servers has as many parts: a load may be for some of them.
-        let each = |number: usize| match name {
-            "TIDEMARK_LAB_PORTS" => number.to_string(),
-            "TIDEMARK_LAB_SOCKETS" => format!("{one}-{number}"),
-            _ => format!("127.0.0.1:{number}"),
+        let all = |count: usize, each: &dyn Fn(usize) -> String| {
+            (1..=count).map(each).collect::<Vec<_>>().join(",")
         };
         Some(match name {
-            "TIDEMARK_LAB_PORTS" | "TIDEMARK_LAB_SOCKETS" | "TIDEMARK_LAB_ENDPOINTS" => {
-                (1..=instances).map(each).collect::<Vec<_>>().join(",")
-            }
+            "TIDEMARK_LAB_PORTS" => all(instances, &|number| number.to_string()),
+            "TIDEMARK_LAB_SOCKETS" => all(instances, &|number| format!("{one}-{number}")),
+            "TIDEMARK_LAB_ENDPOINTS" => all(instances, &|number| format!("127.0.0.1:{number}")),
+            "TIDEMARK_LAB_GATEWAYS" => all(gateways, &|number| format!("http://127.0.0.1:{number}")),
             _ => (*one).to_owned(),
         })
     }
@@ -377,6 +394,7 @@ impl ArmLab {
     fn cluster_up(&mut self, wanted: Cluster, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
         let options = LabOptions {
             layout: Some(wanted.layout),
+            gateways: Some(wanted.gateways),
             filesystem: wanted.filesystem,
             copies: wanted.copies,
             ..LabOptions::new(self.cluster_directory.clone())

@@ -373,14 +373,17 @@ pub(crate) struct AnyLab {
 
 #[derive(Args, Debug)]
 pub(crate) struct LabUp {
-    /// What to start: ceph (a monitor, a manager, three OSDs and a RADOS gateway with an S3 and a Swift user), postgres, mariadb or trino (a query engine, with its tables in a bucket)
+    /// What to start: ceph (a monitor, a manager, three OSDs and RADOS gateways with an S3 and a Swift user), postgres, mariadb or trino (a query engine, with its tables in a bucket)
     pub(crate) system: System,
     /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres`, `-mariadb` or `-trino`]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Port of the gateway, of the first database server, or of Trino's coordinator [default: a free one]
+    /// Port of the first gateway or database server, or of Trino's coordinator; the others have those after it [default: free ones]
     #[arg(long)]
     pub(crate) port: Option<u16>,
+    /// ceph: how many gateways, which serve the same buckets [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) gateways: Option<usize>,
     /// postgres, mariadb: how many servers [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) instances: Option<usize>,

@@ -11,6 +11,8 @@ use crate::ports;
 
 /// The most servers that the ports and memory of one machine are meant for.
 const MOST_INSTANCES: usize = 64;
+/// What is wrong with a port that leaves no room for those after it.
+const FIRST_PORT: &str = "the first server's port";
 
 /// What database servers are wanted. What is `None` is as the existing servers have it, or as usual in new ones.
 #[derive(Clone, Debug)]
@@ -57,7 +59,7 @@ impl DatabaseOptions {
         let mut ports: Vec<u16> = Vec::new();
         for instance in 0..instances {
             ports.push(match self.port {
-                Some(first) => ports::after(first, instance)?,
+                Some(first) => ports::after(FIRST_PORT, first, instance)?,
                 None => ports::choose(server.daemon(instance), home.dir(), &ports)?,
             });
         }
@@ -104,7 +106,7 @@ impl DatabaseOptions {
         wanted.settings.extend(self.settings.iter().cloned());
         if let Some(first) = self.port {
             for (instance, own) in wanted.ports.iter_mut().enumerate() {
-                *own = ports::after(first, instance)?;
+                *own = ports::after(FIRST_PORT, first, instance)?;
             }
         }
         if wanted != *shape {

@@ -51,7 +51,7 @@ fn servers_are_read_with_their_settings() {
 #[test]
 fn servers_lie_on_the_file_system_of_a_cluster() {
     let wanted = asked("{layout: baseline, filesystem: true, copies: 1, mariadb: {}}");
-    let cluster = Cluster { layout: Layout::Baseline, filesystem: true, copies: Some(1) };
+    let cluster = Cluster { layout: Layout::Baseline, gateways: 1, filesystem: true, copies: Some(1) };
     assert_eq!(wanted.cluster, Some(cluster));
     let servers = wanted.servers.as_ref().unwrap();
     assert_eq!((servers.database, servers.instances, servers.reset), (Database::Mariadb, 1, Reset::Restore));
@@ -78,6 +78,14 @@ fn trino_is_read_and_lies_in_a_cluster() {
 }
 
 #[test]
+fn a_cluster_has_as_many_gateways_as_asked_for() {
+    let wanted = asked("{layout: plain, gateways: 3}");
+    let cluster = Cluster { layout: Layout::Plain, gateways: 3, filesystem: false, copies: None };
+    assert_eq!((wanted.cluster, wanted.label().as_str()), (Some(cluster), "plain, 3 gateways"));
+    assert_eq!(asked("{layout: plain}").label(), "plain");
+}
+
+#[test]
 fn slips_and_contradictions_are_named() {
     for (lab, expected) in [
         ("{postgres: {instance: 4}}", "did you mean `instances`?"),
@@ -92,6 +100,8 @@ fn slips_and_contradictions_are_named() {
         ("{layout: baseline, trino: {worker: 1}}", "did you mean `workers`?"),
         ("{layout: baseline, trino: {workers: 33}}", "from 0 to 32"),
         ("{layout: baseline, trino: {heap: 1MiB}}", "is less than 536870912 B"),
+        ("{layout: plain, gateways: 17}", "from 1 to 16"),
+        ("{postgres: {}, gateways: 2}", "there is no cluster without a `layout`"),
         ("{}", "`postgres` or `mariadb`"),
     ] {
         let errors = refusal(lab);
@@ -199,4 +209,6 @@ fn stand_ins_have_as_many_servers_as_the_arm_asks_for() {
     assert_eq!(stand_in(four, "TIDEMARK_LAB_HOST").as_deref(), Some("127.0.0.1"));
     assert_eq!(stand_in("baseline", "TIDEMARK_LAB_ENDPOINTS").as_deref(), Some("127.0.0.1:1"));
     assert_eq!(stand_in(four, "HOME"), None);
+    let gateways = stand_in("{layout: plain, gateways: 2}", "TIDEMARK_LAB_GATEWAYS");
+    assert_eq!(gateways.as_deref(), Some("http://127.0.0.1:1,http://127.0.0.1:2"));
 }

@@ -77,7 +77,7 @@ impl TrinoOptions {
         for number in 0..=workers {
             let daemon = if number == 0 { Daemon::Coordinator } else { Daemon::Worker(number) };
             ports.push(match (self.port, kept.get(number)) {
-                (Some(first), _) => ports::after(first, number)?,
+                (Some(first), _) => ports::after("the coordinator's port", first, number)?,
                 (None, Some(port)) => *port,
                 (None, None) => ports::choose(daemon, dir, &[&ports, kept].concat())?,
             });

@@ -148,6 +148,7 @@ fn variables(directory: &Path) -> Result<Vec<(&'static str, String)>, LabError> 
 /// The cluster of the command line.
 fn options(up: &LabUp) -> Result<LabOptions, Stop> {
     Ok(LabOptions {
+        gateways: up.gateways,
         gateway_port: up.port,
         layout: up.layout,
         slow_iops: up.slow_iops,
@@ -214,6 +215,7 @@ fn refuse_others(up: &LabUp) -> Result<(), Stop> {
     const SERVERS: &[System] = &[System::Postgres, System::Mariadb];
     const TRINO: &[System] = &[System::Trino];
     let options = [
+        (CEPH, "--gateways", up.gateways.is_some()),
         (CEPH, "--layout", up.layout.is_some()),
         (CEPH, "--slow-iops", up.slow_iops.is_some()),
         (CEPH, "--slow-bandwidth", up.slow_bandwidth.is_some()),
@@ -266,44 +268,52 @@ fn show_daemons(daemons: &[DaemonStatus], labels: &[(String, String)], terminal:
         let pid = daemon.pid.map_or(String::new(), |pid| format!("process {pid}"));
         let state = serde_json::to_value(daemon.state).unwrap_or_default();
         let state = state.as_str().unwrap_or_default().to_owned();
-        terminal.print(&format!("{:12} {state:8} {pid}", daemon.daemon.to_string()));
+        line(&daemon.daemon.to_string(), &format!("{state:8} {pid}"), terminal);
     }
     for (name, value) in labels {
-        terminal.print(&format!("{name:12} {value}"));
+        line(name, value, terminal);
     }
+}
+
+/// A line of a lab's state: what it is about, and what there is to say. The longest names are those of gateways.
+fn line(name: &str, value: &str, terminal: Terminal) {
+    terminal.print(&format!("{name:17} {value}"));
 }
 
 fn show_databases(status: &DatabasesStatus, terminal: Terminal) {
     show_daemons(&status.daemons, &status.labels, terminal);
-    terminal.print(&format!("answering    {} of {}", status.answering, status.endpoints.len()));
-    terminal.print(&format!("endpoints    {}", status.endpoints.join(", ")));
-    terminal.print(&format!("directory    {}", status.data.display()));
-    terminal.print(&format!("keys         {}", status.credentials_file.display()));
+    line("answering", &format!("{} of {}", status.answering, status.endpoints.len()), terminal);
+    line("endpoints", &status.endpoints.join(", "), terminal);
+    line("directory", &status.data.display().to_string(), terminal);
+    line("keys", &status.credentials_file.display().to_string(), terminal);
 }
 
 fn show_trino(status: &TrinoStatus, terminal: Terminal) {
     show_daemons(&status.daemons, &status.labels, terminal);
     match &status.active {
-        Some(active) => terminal.print(&format!("active       {}", active.join(", "))),
-        None => terminal.print("active       unknown: the coordinator does not respond"),
+        Some(active) => line("active", &active.join(", "), terminal),
+        None => line("active", "unknown: the coordinator does not respond", terminal),
     }
-    terminal.print(&format!("endpoint     {}", status.endpoint));
-    terminal.print(&format!("catalog      {}", status.catalog));
-    terminal.print(&format!("keys         {}", status.credentials_file.display()));
+    line("endpoint", &status.endpoint, terminal);
+    line("catalog", &status.catalog, terminal);
+    line("keys", &status.credentials_file.display().to_string(), terminal);
 }
 
 fn show(status: &LabStatus, filesystem: Option<&Path>, terminal: Terminal) {
     show_daemons(&status.daemons, &status.labels, terminal);
     match &status.health {
         Some(health) => {
-            terminal.print(&format!("health       {} {}", health.status, health.problems.join("; ")));
+            line("health", &format!("{} {}", health.status, health.problems.join("; ")), terminal);
         }
-        None => terminal.print("health       unknown: the monitor does not respond"),
+        None => line("health", "unknown: the monitor does not respond", terminal),
     }
-    terminal.print(&format!("S3           {}", status.endpoint));
-    terminal.print(&format!("Swift        {}", status.swift_auth_url));
+    for gateway in &status.gateways {
+        let silent = if gateway.answers { "" } else { ": no answer" };
+        line("S3", &format!("{}{silent}", gateway.endpoint), terminal);
+    }
+    line("Swift", &status.swift_auth_url, terminal);
     if let Some(directory) = filesystem {
-        terminal.print(&format!("files        {}", directory.display()));
+        line("files", &directory.display().to_string(), terminal);
     }
-    terminal.print(&format!("keys         {}", status.credentials_file.display()));
+    line("keys", &status.credentials_file.display().to_string(), terminal);
 }
