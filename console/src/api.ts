@@ -369,7 +369,7 @@ export type Driver = Host &
 export type DriverState = 'idle' | 'busy' | 'silent' | 'gone';
 
 /** What the slots of a work are spread over. */
-export type EndpointKind = 'endpoint' | 'instance';
+export type EndpointKind = 'endpoint' | 'shared' | 'instance';
 
 /** An evaluation in a list. */
 export interface EvaluationRow {

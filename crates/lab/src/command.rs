@@ -39,7 +39,10 @@ pub(super) const CEPH_FILESYSTEM: Package =
     Package { programs: &["ceph-mds", "ceph-fuse"], install: "apt-get install -y ceph-mds ceph-fuse" };
 
 /// Every package, to name the one that a missing program comes from.
-const PACKAGES: [Package; 5] = [CEPH, CEPH_FILESYSTEM, POSTGRES, MARIADB, FUSE];
+const PACKAGES: [Package; 6] = [CEPH, CEPH_FILESYSTEM, POSTGRES, MARIADB, FUSE, MAVEN];
+
+/// What fetches servers that no distribution has.
+const MAVEN: Package = Package { programs: &["mvn"], install: "apt-get install -y maven" };
 
 /// Every program that PostgreSQL servers need.
 pub(super) const POSTGRES: Package =
