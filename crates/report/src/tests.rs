@@ -353,7 +353,7 @@ fn numbers_beyond_all_reason_do_no_harm() {
 
 #[test]
 fn a_stage_in_markdown() {
-    insta::assert_snapshot!(crate::markdown::main_stage(&tiny()));
+    insta::assert_snapshot!(crate::markdown::main_stage(&Run::default(), &tiny()));
 }
 
 /// The prose of reports, so that a change of it is read by somebody: verdicts and findings of sample runs.
