@@ -43,6 +43,7 @@ fn the_examples_of_block_storage_databases_and_tables_are_documents() {
         ("postgres-oltp", include_str!("../../../examples/postgres-oltp.yaml")),
         ("mariadb-oltp", include_str!("../../../examples/mariadb-oltp.yaml")),
         ("tpch-lake", include_str!("../../../examples/tpch-lake.yaml")),
+        ("tpch-postgres", include_str!("../../../examples/tpch-postgres.yaml")),
     ] {
         let read = document::read(text, &environment);
         let read = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
