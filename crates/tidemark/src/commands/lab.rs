@@ -295,7 +295,7 @@ fn show_trino(status: &TrinoStatus, terminal: Terminal) {
         None => line("active", "unknown: the coordinator does not respond", terminal),
     }
     line("endpoint", &status.endpoint, terminal);
-    line("catalog", &status.catalog, terminal);
+    line("catalog", status.catalog, terminal);
     line("keys", &status.credentials_file.display().to_string(), terminal);
 }
 
