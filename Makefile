@@ -5,7 +5,7 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 TIDEMARK = $(TARGET)/release/tidemark
 CONSOLE = $(shell find console/src console/public console/index.html console/vite.config.ts -type f 2>/dev/null)
 
-.PHONY: demo build dist test lint unit e2e setup bench fuzz docs clean console
+.PHONY: demo build dist test test-trino lint unit e2e setup bench fuzz docs clean console
 
 ## demo: build, compare the embedded object store on disk and in memory, and print the report's path
 demo: build
@@ -34,6 +34,12 @@ console/node_modules/.package-lock.json: console/package.json console/package-lo
 ## against real servers, the console. What a test needs and does not find is skipped; with CI=true that is a failure.
 test: setup console
 	scripts/test.sh
+
+## test-trino: install what they need, then run the tests with a real Trino, which is fetched with Maven (820 MB, once) and
+## needs a Java 24 or later
+test-trino:
+	scripts/setup-tests.sh trino
+	scripts/test.sh trino
 
 setup:
 	scripts/setup-tests.sh

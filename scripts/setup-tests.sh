@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the real programs that the end-to-end tests run against, from the distribution's packages. They are
 # not started here: the tests start them on private directories and free ports, and stop them again.
+# `scripts/setup-tests.sh trino` also installs what the tests with Trino need, but for a Java 24 or later.
 set -euo pipefail
 
 declare -A package_of=(
@@ -11,6 +12,7 @@ declare -A package_of=(
   [rbd]=ceph-common [rados]=ceph-common [fio]=fio [curl]=curl [losetup]=mount
   [ip]=iproute2 [parted]=parted [mkfs.ext4]=e2fsprogs [unshare]=util-linux [chromium]=chromium [node]=nodejs [npm]=npm [python3]=python3 [setpriv]=util-linux [psql]=postgresql-client
 )
+[ "${1:-}" != trino ] || package_of[mvn]=maven
 missing=()
 for program in "${!package_of[@]}"; do
   command -v "$program" >/dev/null || missing+=("${package_of[$program]}")

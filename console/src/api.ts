@@ -8,6 +8,9 @@ export interface Aborts {
   fault: Fault;
 }
 
+/** What the answer of a query was compared with. */
+export type Answer = 'not_checked' | 'known' | 'others' | 'differs';
+
 /** An entry of the audit log. */
 export interface AuditRow {
   /** Address it came from. */
@@ -53,6 +56,20 @@ export interface Behind {
 
 /** The state of the page cache that a document declares for the start of the load. */
 export type Cache = 'cold' | 'warm';
+
+/** A layer that may have had the tables' data in memory. */
+export interface CacheLayer {
+  /** The most bytes that it can hold; `None` where that is not known. */
+  bytes: number | null;
+  /** Whether it keeps data, rather than only what describes them. */
+  holds_data: boolean;
+  /** Whether it held none of the data when queries began. */
+  is_dropped: boolean;
+  /** Which: `page cache of this machine`. */
+  layer: string;
+  /** What is known of it: `files dropped before every query`. */
+  state: string;
+}
 
 /** How to cancel. */
 export interface Cancel {
@@ -368,8 +385,8 @@ export type Driver = Host &
 /** The state of a driver. */
 export type DriverState = 'idle' | 'busy' | 'silent' | 'gone';
 
-/** What the slots of a work are spread over. */
-export type EndpointKind = 'endpoint' | 'instance';
+/** What a work is spread over. */
+export type EndpointKind = 'endpoint' | 'shared' | 'instance';
 
 /** An evaluation in a list. */
 export interface EvaluationRow {
@@ -420,6 +437,7 @@ export type Fault =
   | 'torn_content'
   | 'misplaced_content'
   | 'broken_invariant'
+  | 'wrong_answer'
   | 'serialization'
   | 'deadlock'
   | 'lock_timeout'
@@ -466,6 +484,33 @@ export type FigureOf =
         most_milli_per_minute: number;
         /** Their label. */
         operation: string;
+      };
+    }
+  | 'geometric_mean'
+  | 'elapsed'
+  | {
+      /** The power of a run that is like TPC-H's power test (clause 5.4.1). */
+      tpch_power: {
+        /** The scale factor, in thousandths. */
+        scale_milli: number;
+      };
+    }
+  | {
+      /** The throughput of one that is like its throughput test (clause 5.4.2). */
+      tpch_throughput: {
+        /** The scale factor, in thousandths. */
+        scale_milli: number;
+        /** Streams of queries. */
+        streams: number;
+      };
+    }
+  | {
+      /** Both in one number: of this work's throughput, and of the last power before it at the same scale (clause 5.4.3). */
+      tpch_composite: {
+        /** The scale factor, in thousandths. */
+        scale_milli: number;
+        /** Streams of queries. */
+        streams: number;
       };
     }
   | {
@@ -1100,6 +1145,8 @@ export interface Proof {
   own: OwnIo | null;
   /** What was done before the load, in words: `page cache of 1 volume dropped`. */
   setup: string[];
+  /** Tables that were made, and queries that ran on them: an entry for each work. */
+  tables: TablesUse[];
   /** What could not be checked, and why: whole sentences. */
   unchecked: string[];
 }
@@ -1121,6 +1168,32 @@ export type Provenance = Host & {
   /** Tidemark's version. */
   tidemark: string;
 };
+
+/** One execution of a query. */
+export interface QueryUse {
+  /** What its answer was compared with. */
+  answer: Answer;
+  /** When it began, since the work's start. */
+  began_ns: number;
+  fault: Fault | null;
+  /** Time to its first row; `None` if it had none, or that is not known. */
+  first_row_ns: number | null;
+  /** The pass of the stream, from 1. */
+  pass: number;
+  /** Time that its plan took, of an engine that says so. */
+  planning_ns: number | null;
+  /** Its name: `q18`. */
+  query: string;
+  /** Time that it was queued, of an engine that says so. */
+  queued_ns: number | null;
+  /** Rows of its answer. */
+  rows: number;
+  storage: StorageUse | null;
+  /** The stream that ran it, from 1. */
+  stream: number;
+  /** How long it took, to its last row. */
+  took_ns: number;
+}
 
 /** What users wrote beside a run. */
 export interface Remark {
@@ -1205,6 +1278,8 @@ export interface RunFigure {
   name: string;
   /** Null where it is no rate. */
   per_minute: number | null;
+  /** A number without a unit; null where it has one. */
+  score: number | null;
   /** Of the most that can be; null where it is no share. */
   share: number | null;
   /** Null where it is no time. */
@@ -1532,6 +1607,14 @@ export interface ShareSecond {
   p99_ns: number;
 }
 
+/** Reads of a size. */
+export interface SizeCount {
+  /** How many. */
+  reads: number;
+  /** The most bytes of one, a power of two. */
+  up_to_bytes: number;
+}
+
 /** What a database's planner makes of a statement, whatever its parameters: nodes, tables and indexes, without costs. */
 export interface StatementPlan {
   /** The shape after the load if it is another one; empty if the statement has no plan any more. */
@@ -1540,6 +1623,28 @@ export interface StatementPlan {
   plan: string;
   /** The statement. */
   statement: string;
+}
+
+/** Requests for the files of tables. */
+export interface StorageUse {
+  /** Time with at least one request in flight, nanoseconds. */
+  busy_ns: number;
+  /** Requests that failed. */
+  failed: number;
+  /** Most requests in flight at once. */
+  most_in_flight: number;
+  /** Bytes of the column chunks that the query needs, each once; `None` where nobody knows. */
+  needed_bytes: number | null;
+  /** Bytes that they asked for. */
+  read_bytes: number;
+  /** Those that read content. */
+  reads: number;
+  /** Requests, of any kind. */
+  requests: number;
+  /** Reads by size: those of up to so many bytes, and of more than the entry before. */
+  sizes: SizeCount[];
+  /** Time of all requests, summed, nanoseconds. */
+  waited_ns: number;
 }
 
 /** A submitted document and its outcome. */
@@ -1605,6 +1710,63 @@ export interface Submit {
   seed?: number | null;
   /** Skip the check that the targets respond. */
   skip_preflight?: boolean;
+}
+
+/** A table that a work made, or found made. */
+export interface TableMade {
+  /** Bytes of its files. */
+  bytes: number;
+  /** Rows that the set's definition gives it at this scale; `None` where it gives no exact number. */
+  expected_rows: number | null;
+  /** How many files. */
+  files: number;
+  /** Files that were there already, and were kept. */
+  kept_files: number;
+  /** Its name. */
+  name: string;
+  /** Rows that its files hold, as they were read back or as the engine counts them. */
+  rows: number;
+}
+
+/** Tables that a work made. */
+export interface TablesMade {
+  /** Time that they spent encoding them, summed. */
+  encoding_ns: number;
+  /** Time that its workers spent generating rows, summed, nanoseconds. */
+  generating_ns: number;
+  /** How they were written, in a few words: `Parquet, zstd(1), row groups of 1,048,576 rows, files of up to 256 MiB`. */
+  layout: string;
+  /** Time that they waited for storage, summed. */
+  storing_ns: number;
+  /** Each of them. */
+  tables: TableMade[];
+}
+
+/** What a work did with the tables of a set: those that it made, and the queries that it ran. */
+export interface TablesUse {
+  /** What may have kept data in memory, and whether it could have held all of it. */
+  caches: CacheLayer[];
+  /** Bytes of the tables' files; `None` where nobody knows. */
+  data_bytes: number | null;
+  /** The cache state that the document declares: `cold`, `warm`; empty where it declares none. */
+  declared_cache: string;
+  /** What runs the queries, with its version: `DataFusion 55.2.0`. */
+  engine: string;
+  made: TablesMade | null;
+  /** Processor time that the load generator spent outside queries, nanoseconds; `None` where it was not measured. */
+  own_cpu_ns: number | null;
+  /** Executions of queries, in the order in which they ended. */
+  queries: QueryUse[];
+  /** Its scale factor, as the document writes it: `0.1`. */
+  scale: string;
+  /** Which set: `tpch`. */
+  set: string;
+  /** Where the tables are: `S3 at http://10.0.0.1:8000, bucket lake, prefix tpch`. */
+  storage: string;
+  /** Executions that are not listed, because there were too many. */
+  unlisted: number;
+  /** The work's name. */
+  work: string;
 }
 
 /** A kind of target, for forms. */

@@ -124,6 +124,12 @@ export function volumeKeys(target: TargetForm): Form {
   return { ...load, keys: load.keys.filter((key) => key.name !== 'name') };
 }
 
+/** What was entered of a load's keys, and the first choice of what must be chosen and nobody has touched. */
+export function chosenOf(form: Form, values: Values): Values {
+  const open = form.keys.filter((key) => key.required && key.choices.length > 0 && values[key.name] === undefined);
+  return { ...values, ...Object.fromEntries(open.map((key) => [key.name, key.choices[0]!])) };
+}
+
 /** The items of a text with commas between them. */
 export const items = (text: string): string[] =>
   text
@@ -213,8 +219,10 @@ function volumes(load: Load, target: TargetForm, said: Record<string, string>): 
     else if (load.volumeStages.some((other, before) => before < at && other.name === name)) {
       said[`volumeStages.${at}.name`] = 'Another load has this name.';
     }
-    for (const key of volumeKeys(target).keys) {
-      if (key.required && !(values[key.name] ?? '').trim()) said[`volumeStages.${at}.${key.name}`] = 'Enter a value.';
+    const form = volumeKeys(target);
+    const chosen = chosenOf(form, values);
+    for (const key of form.keys) {
+      if (key.required && !(chosen[key.name] ?? '').trim()) said[`volumeStages.${at}.${key.name}`] = 'Enter a value.';
     }
   });
 }

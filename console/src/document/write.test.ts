@@ -92,6 +92,15 @@ test('every kind of target is written with all that it requires', () => {
   }
 });
 
+test('what must be chosen and was not is the first choice', () => {
+  const text = write(load({ target: 'datafusion' }));
+  expect(text).toContain('  - prepare: {tables: tpch}\n');
+  expect(text).toContain('    load:\n      tables: tpch\n');
+  const sales = write(volume('datafusion', { tables: 'tpcds' }));
+  expect(sales).toContain('  - cleanup: {tables: tpcds}\n');
+  expect(said(volume('datafusion', { tables: ' ' }))).toEqual({ 'volumeStages.0.tables': 'Enter a value.' });
+});
+
 test('a data set is loaded and dropped as the loads on it need it, once', () => {
   const main = { name: 'main', values: { workload: 'kv', rows: '10k', clients: '4', for: '60s' } };
   const volumeStages = [main, { ...main, name: 'again', values: { ...main.values, clients: '8' } }];

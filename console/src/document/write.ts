@@ -2,6 +2,7 @@
 
 import type { TargetForm } from '../api';
 import {
+  chosenOf,
   furtherKeys,
   items,
   levelsOf,
@@ -96,17 +97,18 @@ function objects(load: Load, sizes: string, form: TargetForm): string[] {
 function around(load: Load, form: TargetForm, name: string): string[] {
   const work = workOf(form, name);
   if (!work) return [];
-  const given = ({ values }: VolumeStage) => further(work, values).map((line) => line.trim());
+  const given = ({ values }: VolumeStage) => further(work, chosenOf(work, values)).map((line) => line.trim());
   const all = work.keys.some((key) => key.required) ? load.volumeStages.map((one) => given(one).join(', ')) : [''];
   return [...new Set(all)].map((settings) => `  - ${name}: {${settings}}`);
 }
 
 /** The stages of loads on volumes and databases. */
 function volumes(load: Load, form: TargetForm): string[] {
+  const keys = volumeKeys(form);
   const one = ({ name, values }: VolumeStage) => [
     `  - name: ${text(name.trim())}`,
     '    load:',
-    ...further(volumeKeys(form), values),
+    ...further(keys, chosenOf(keys, values)),
   ];
   return [
     ...(load.prepare ? around(load, form, 'prepare') : []),

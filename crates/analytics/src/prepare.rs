@@ -92,6 +92,7 @@ impl Ready {
         }
         let found = runtime.block_on(lake.look()).map_err(told)?;
         let books = Arc::new(Books::default());
+        let client = opened.bucket.as_ref().map(|bucket| Arc::clone(bucket.client()));
         let (carrier, data_bytes) = match &job.purpose {
             Purpose::Make { layout, fresh } => {
                 let parts = Part::all(&lake.data, layout);
@@ -101,7 +102,7 @@ impl Ready {
                 }
                 runtime.block_on(lake.remove(stale.files.into_iter())).map_err(told)?;
                 let maker = Maker::new(lake.clone(), layout, *fresh, Arc::clone(&books));
-                (Carrier::Sessions(Box::new(TaskSessions::new(Arc::new(maker), runtime))), None)
+                (Carrier::Sessions(Box::new(TaskSessions::new(Arc::new(maker), runtime, client))), None)
             }
             Purpose::Remove => {
                 let count = found.files.len();
@@ -139,7 +140,10 @@ impl Ready {
                     runner = runner.cooled(move || files.iter().for_each(|file| drop_pages(file)));
                 }
                 let bytes = found.bytes();
-                (Carrier::Sessions(Box::new(TaskSessions::new(Arc::new(runner), runtime))), Some(bytes))
+                (
+                    Carrier::Sessions(Box::new(TaskSessions::new(Arc::new(runner), runtime, client))),
+                    Some(bytes),
+                )
             }
         };
         self.stage.push(Doing { work: work.name.clone(), job, lake, books, data_bytes });

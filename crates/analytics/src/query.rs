@@ -22,6 +22,7 @@ use datafusion::sql::parser::{DFParserBuilder, Statement};
 use futures_util::stream::StreamExt as _;
 use object_store::ObjectStore;
 use object_store::path::Path;
+use parquet::file::metadata::RowGroupMetaData;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -278,7 +279,7 @@ fn statements(sql: &str) -> Result<VecDeque<Statement>, Failure> {
 
 /// Where the column chunks of a file are.
 fn chunks(file: &File) -> Vec<(u64, u64)> {
-    let columns = file.footer.row_groups().iter().flat_map(|group| group.columns());
+    let columns = file.footer.row_groups().iter().flat_map(RowGroupMetaData::columns);
     let mut chunks: Vec<(u64, u64)> = columns
         .map(|column| {
             let (from, length) = column.byte_range();

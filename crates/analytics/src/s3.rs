@@ -30,6 +30,11 @@ impl Bucket {
         Self { store: Arc::new(store), name: name.to_owned() }
     }
 
+    /// Its client, which counts the requests at each endpoint.
+    pub(crate) fn client(&self) -> &Arc<Store> {
+        &self.store
+    }
+
     /// Makes it, unless it is there and ours.
     pub(crate) async fn create(&self) -> Result<(), StoreError> {
         self.store.ask(Ask::Create).await.map(drop)
@@ -225,6 +230,7 @@ mod tests {
     use futures_util::TryStreamExt as _;
     use object_store::ObjectStoreExt as _;
     use tidemark_embedded::{EmbeddedOptions, EmbeddedServer};
+    use tidemark_measure::record::EndpointKind;
     use tidemark_object::job::{Http, REGION, S3};
 
     fn target(server: &EmbeddedServer, more: &[&str]) -> S3 {
@@ -307,10 +313,14 @@ mod tests {
         let asked: Vec<_> = (0..20).map(|_| store.ask(Ask::Get("a".into(), None))).collect();
         let done = futures_util::future::join_all(asked).await;
         let failed = done.iter().filter(|one| one.is_err()).count() as u64;
-        let counts = store.endpoints();
-        assert_eq!(counts.iter().map(|count| count.requests).sum::<u64>(), 20);
-        assert_eq!((counts[0].failed, counts[1].failed), (0, failed));
-        assert!(failed > 0 && counts[0].requests > counts[1].requests, "{counts:?}");
+        let counts = store.take();
+        let numbers: Vec<_> = counts.iter().map(|one| (one.ok, one.faults.of(Fault::Refused))).collect();
+        assert_eq!(numbers, [(20 - failed, 0), (0, failed)]);
+        assert!(failed > 0 && failed < 10, "one that refuses is waited for: {numbers:?}");
+        assert_eq!((counts[0].response.count(), counts[0].bytes), (20 - failed, 20 - failed));
+        assert!(counts[1].endpoint.ends_with("127.0.0.1:9") && counts[1].kind == EndpointKind::Shared);
+        assert!(store.take().iter().all(|one| one.total() == 0), "nothing is counted twice");
+        store.ask(Ask::Head("none".into())).await.unwrap_err();
         let refused = done.into_iter().find_map(std::result::Result::err).unwrap();
         assert_eq!(refused.fault, Fault::Refused);
         assert!(refused.words.contains("get lake/a at http://127.0.0.1:9"), "{refused}");

@@ -12,7 +12,8 @@ use tidemark_load::engine::{
     Begin, Clock, Completion, OpenError, Operation, Outcome, Session, Sessions, ThreadContext, Tick,
 };
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::Example;
+use tidemark_measure::record::{EndpointKind, EndpointUse, Example};
+use tidemark_object::store::Store;
 use tokio::runtime::{Handle, Runtime};
 use tokio::task::AbortHandle;
 
@@ -33,32 +34,31 @@ pub(crate) type Doing = Pin<Box<dyn Future<Output = Ended> + Send>>;
 pub(crate) trait Tasks: Send + Sync + 'static {
     /// Begins an operation of a slot, by its number within the work; `sent` is now.
     fn begin(self: Arc<Self>, slot: u32, operation: Operation, clock: Clock, sent: Tick) -> Doing;
-
-    /// The servers that slots are spread over, if there are any.
-    fn endpoints(&self) -> Vec<String> {
-        Vec::new()
-    }
 }
 
 /// Sessions that hand operations to tasks on a runtime.
 pub(crate) struct TaskSessions<T> {
     tasks: Arc<T>,
     runtime: Arc<Runtime>,
+    client: Option<Arc<Store>>,
 }
 
 impl<T: Tasks> TaskSessions<T> {
-    /// Sessions of these tasks, on this runtime.
-    pub(crate) fn new(tasks: Arc<T>, runtime: Arc<Runtime>) -> Self {
-        Self { tasks, runtime }
+    /// Sessions of these tasks, on this runtime. `client` is what sends their requests, if they go over a network.
+    pub(crate) fn new(tasks: Arc<T>, runtime: Arc<Runtime>, client: Option<Arc<Store>>) -> Self {
+        Self { tasks, runtime, client }
     }
 }
 
 impl<T: Tasks> Sessions for TaskSessions<T> {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         let (sender, ended) = unbounded();
+        // What it took to get ready is none of the load's.
+        self.client.iter().for_each(|client| drop(client.take()));
         Ok(Box::new(TaskSession {
             tasks: Arc::clone(&self.tasks),
             runtime: self.runtime.handle().clone(),
+            client: self.client.clone(),
             clock: thread.clock,
             first_slot: thread.first_slot,
             slots: (0..thread.slots).map(|_| None).collect(),
@@ -70,7 +70,11 @@ impl<T: Tasks> Sessions for TaskSessions<T> {
     }
 
     fn endpoints(&self) -> Vec<String> {
-        self.tasks.endpoints()
+        self.client.as_ref().map(|client| client.endpoints()).unwrap_or_default()
+    }
+
+    fn endpoint_kind(&self) -> EndpointKind {
+        EndpointKind::Shared
     }
 }
 
@@ -80,6 +84,7 @@ type Slot = Option<(u64, AbortHandle)>;
 struct TaskSession<T> {
     tasks: Arc<T>,
     runtime: Handle,
+    client: Option<Arc<Store>>,
     clock: Clock,
     first_slot: u32,
     slots: Vec<Slot>,
@@ -156,6 +161,10 @@ impl<T: Tasks> Session for TaskSession<T> {
         }
     }
 
+    fn requests(&mut self) -> Vec<EndpointUse> {
+        self.client.as_ref().map(|client| client.take()).unwrap_or_default()
+    }
+
     fn examples(&mut self) -> Vec<Example> {
         std::mem::take(&mut self.examples)
     }
@@ -182,7 +191,7 @@ mod tests {
     fn session() -> (Box<dyn Session>, Arc<Runtime>) {
         let runtime =
             Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap());
-        let sessions = TaskSessions::new(Arc::new(Sleeps), Arc::clone(&runtime));
+        let sessions = TaskSessions::new(Arc::new(Sleeps), Arc::clone(&runtime), None);
         let thread = ThreadContext {
             clock: Clock::starting_at(std::time::Instant::now()),
             thread: 0,

@@ -47,6 +47,7 @@ fn the_examples_of_block_storage_databases_and_tables_are_documents() {
         ("mariadb-oltp", include_str!("../../../examples/mariadb-oltp.yaml")),
         ("tpch-lake", include_str!("../../../examples/tpch-lake.yaml")),
         ("tpcds-lake", include_str!("../../../examples/tpcds-lake.yaml")),
+        ("tpch-postgres", include_str!("../../../examples/tpch-postgres.yaml")),
     ] {
         let read = document::read(text, &environment);
         let read = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
@@ -55,10 +56,10 @@ fn the_examples_of_block_storage_databases_and_tables_are_documents() {
 }
 
 #[test]
-fn the_evaluations_of_databases_are_documents() {
+fn evaluations_that_bring_their_own_systems_up_are_documents() {
     let registry = tidemark_engines::registry();
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    for name in ["cockroachdb-set", "portworx-sysbench", "postgres-many", "tpcc-virtual-users"] {
+    for name in ["cockroachdb-set", "gateways", "portworx-sysbench", "postgres-many", "tpcc-virtual-users"] {
         let text = std::fs::read_to_string(directory.join(format!("{name}.yaml"))).unwrap();
         let read = document::open(&text, &directory, &Environment::process(&registry));
         match read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}")) {

@@ -245,7 +245,7 @@ fn dealt(done: &Run, connections: u32) {
     let each =
         |worker| work.workers_counts.iter().filter(|one| one.worker == worker).map(|one| one.ok).sum::<u64>();
     assert_eq!((0..10).map(each).collect::<Vec<_>>(), [230; 10], "every terminal has had its deck");
-    let figures = tidemark_judge::figures(&done, &done.stages[0]);
+    let figures = tidemark_judge::figures(done, &done.stages[0]);
     let efficiency = figures.iter().find(|figure| figure.name == "Efficiency").unwrap();
     let tidemark_judge::Amount::Share(share) = efficiency.amount else { panic!("{:?}", efficiency.amount) };
     // 23 cards take 476 s of which the database has none: 12.605 of 12.86 (clause 5.2.5.7). The machine may be slow, and the pauses of

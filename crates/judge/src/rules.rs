@@ -97,6 +97,7 @@ const RULES_ON_TABLES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     failures::own,
     failures::throttled,
     failures::retries,
+    endpoints::unequal,
     conduct::given_up,
     generator::littles_law,
     tables::rows,

@@ -1,5 +1,6 @@
 //! The text of the lab's ceph.conf, with the reason for every setting that is not Ceph's default.
 
+use crate::daemon::Daemon;
 use crate::home::Home;
 use crate::record::Shape;
 use crate::tier;
@@ -16,7 +17,7 @@ pub(super) const CACHE_BYTES: u64 = 64 << 20;
 /// quickly.
 pub(super) fn ceph_conf(home: &Home, shape: &Shape) -> String {
     let dir = home.dir().display();
-    let Shape { fsid, monitor_port, gateway_port, .. } = shape;
+    let Shape { fsid, monitor_port, .. } = shape;
     let copies = shape.copies();
     let text = format!(
         "\
@@ -87,10 +88,21 @@ osd objectstore = bluestore
 osd memory target = {OSD_MEMORY_BYTES}
 log file = {dir}/log/$name.log
 admin socket = {dir}/run/$cluster-$name.asok
+"
+    );
+    let gateways: String = shape.gateways().map(|(daemon, port)| gateway_conf(home, daemon, port)).collect();
+    let cache = if shape.layout().has_cache() { cache_conf(shape) } else { String::new() };
+    let devices = if shape.media.is_some() { devices_conf() } else { String::new() };
+    text + &gateways + &devices + &cache
+}
 
-[client.rgw.lab]
+/// What is one gateway's own. All of them have the same settings, and so serve the same zone.
+fn gateway_conf(home: &Home, daemon: Daemon, port: u16) -> String {
+    let dir = home.dir().display();
+    format!(
+        "\n[{daemon}]
 rgw data = {dir}/rgw
-rgw frontends = beast endpoint=127.0.0.1:{gateway_port} tcp_nodelay=1
+rgw frontends = beast endpoint=127.0.0.1:{port} tcp_nodelay=1
 # The gateway's own count of operations, to compare with ours. It is written once a second, in one batch; the
 # flush threshold keeps its default, because a low one would make requests wait for the usage log.
 rgw enable usage log = true
@@ -105,10 +117,7 @@ debug rgw = 0/5
 log file = {dir}/log/$name.log
 admin socket = {dir}/run/$cluster-$name.asok
 "
-    );
-    let cache = if shape.layout().has_cache() { cache_conf(shape) } else { String::new() };
-    let devices = if shape.media.is_some() { devices_conf() } else { String::new() };
-    text + &devices + &cache
+    )
 }
 
 /// What is the same in all layouts that are compared: settings that keep memory from hiding the devices.
@@ -196,6 +205,18 @@ mod tests {
             Some("beast endpoint=127.0.0.1:27480 tcp_nodelay=1")
         );
         assert!(!text.contains("0.0.0.0") && !text.contains("::"));
+    }
+
+    #[test]
+    fn every_gateway_has_a_port_and_a_socket_of_its_own_and_the_same_settings() {
+        let (text, dir) = text(&Shape { gateway_ports: vec![27_480, 27_482], ..shape() });
+        let sections: Vec<_> = ["client.rgw.lab", "client.rgw.lab-1"]
+            .into_iter()
+            .map(|name| text.split_once(&format!("\n[{name}]\n")).unwrap().1.split("\n[").next().unwrap())
+            .collect();
+        assert!(sections[1].contains("beast endpoint=127.0.0.1:27482 "), "{text}");
+        assert_eq!(sections[0].replace(":27480 ", ":27482 ").trim_end(), sections[1].trim_end());
+        assert!(sections[0].contains(&format!("admin socket = {dir}/run/$cluster-$name.asok")));
     }
 
     #[test]

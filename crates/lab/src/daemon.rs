@@ -27,8 +27,11 @@ const SHUTDOWN: Duration = Duration::from_secs(180);
 /// How long the kernel may take to end a daemon after SIGKILL.
 const KILLING: Duration = Duration::from_secs(10);
 
+/// The first gateway's name.
+const GATEWAY: &str = "client.rgw.lab";
+
 /// One daemon of a lab. It displays as Ceph's own name for it, such as `osd.0`, or by program and number, such as
-/// `postgres-0`.
+/// `postgres-0`; those of Trino by their roles.
 ///
 /// The order is the order in which daemons are started; they are stopped in the reverse order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,8 +44,8 @@ pub enum Daemon {
     Osd(usize),
     /// The metadata server, `mds.lab`: keeps the names of a file system.
     Metadata,
-    /// The RADOS gateway, `client.rgw.lab`: speaks S3 and Swift.
-    Gateway,
+    /// A RADOS gateway: speaks S3 and Swift. The first is `client.rgw.lab`, those after it are `client.rgw.lab-N`.
+    Gateway(usize),
     /// The client that mounts the file system, `ceph-fuse`.
     Mount,
     /// The file system that forgets what was not synced when the power is cut, `disk`.
@@ -51,6 +54,10 @@ pub enum Daemon {
     Postgres(usize),
     /// A MariaDB server, `mariadb-N`.
     Mariadb(usize),
+    /// The process of Trino that clients speak with, `coordinator`.
+    Coordinator,
+    /// A process of Trino that works for it, `worker-N`, from 1.
+    Worker(usize),
 }
 
 /// What a daemon runs in or as.
@@ -71,11 +78,14 @@ impl fmt::Display for Daemon {
             Daemon::Manager => formatter.write_str("mgr.lab"),
             Daemon::Osd(id) => write!(formatter, "osd.{id}"),
             Daemon::Metadata => formatter.write_str("mds.lab"),
-            Daemon::Gateway => formatter.write_str("client.rgw.lab"),
+            Daemon::Gateway(0) => formatter.write_str(GATEWAY),
+            Daemon::Gateway(number) => write!(formatter, "{GATEWAY}-{number}"),
             Daemon::Mount => formatter.write_str("ceph-fuse"),
             Daemon::Disk => formatter.write_str("disk"),
             Daemon::Postgres(number) => write!(formatter, "postgres-{number}"),
             Daemon::Mariadb(number) => write!(formatter, "mariadb-{number}"),
+            Daemon::Coordinator => formatter.write_str("coordinator"),
+            Daemon::Worker(number) => write!(formatter, "worker-{number}"),
         }
     }
 }
@@ -87,12 +97,12 @@ impl Serialize for Daemon {
 }
 
 impl Daemon {
-    /// All daemons of a cluster with so many OSDs, and with a file system or not, in the order of their start.
-    pub(super) fn all(osds: usize, filesystem: bool) -> Vec<Daemon> {
+    /// All daemons of a cluster with so many OSDs and gateways, and with a file system or not, in the order of their start.
+    pub(super) fn all(osds: usize, gateways: usize, filesystem: bool) -> Vec<Daemon> {
         let mut daemons = vec![Daemon::Monitor, Daemon::Manager];
         daemons.extend((0..osds).map(Daemon::Osd));
         daemons.extend(filesystem.then_some(Daemon::Metadata));
-        daemons.push(Daemon::Gateway);
+        daemons.extend((0..gateways).map(Daemon::Gateway));
         daemons.extend(filesystem.then_some(Daemon::Mount));
         daemons
     }
@@ -120,14 +130,18 @@ impl Daemon {
             "mon.lab" => Some(Daemon::Monitor),
             "mgr.lab" => Some(Daemon::Manager),
             "mds.lab" => Some(Daemon::Metadata),
-            "client.rgw.lab" => Some(Daemon::Gateway),
+            GATEWAY => Some(Daemon::Gateway(0)),
             "ceph-fuse" => Some(Daemon::Mount),
             "disk" => Some(Daemon::Disk),
+            "coordinator" => Some(Daemon::Coordinator),
             _ => {
                 let number = |kind: &str| name.strip_prefix(kind)?.parse().ok();
                 let osd = number("osd.").map(Daemon::Osd);
+                let gateway = || number("client.rgw.lab-").filter(|number| *number > 0).map(Daemon::Gateway);
                 let postgres = || number("postgres-").map(Daemon::Postgres);
-                osd.or_else(postgres).or_else(|| number("mariadb-").map(Daemon::Mariadb))
+                let mariadb = || number("mariadb-").map(Daemon::Mariadb);
+                let worker = || number("worker-").map(Daemon::Worker);
+                osd.or_else(gateway).or_else(postgres).or_else(mariadb).or_else(worker)
             }
         }
     }
@@ -139,11 +153,12 @@ impl Daemon {
             Daemon::Manager => "ceph-mgr",
             Daemon::Osd(_) => "ceph-osd",
             Daemon::Metadata => "ceph-mds",
-            Daemon::Gateway => "radosgw",
+            Daemon::Gateway(_) => "radosgw",
             Daemon::Mount => "ceph-fuse",
             Daemon::Disk => "tidemark",
             Daemon::Postgres(_) => "postgres",
             Daemon::Mariadb(_) => "mariadbd",
+            Daemon::Coordinator | Daemon::Worker(_) => "java",
         }
     }
 
@@ -172,7 +187,7 @@ impl Daemon {
         let (option, name) = match self {
             Daemon::Monitor | Daemon::Manager | Daemon::Metadata => ("-i", "lab".to_owned()),
             Daemon::Osd(id) => ("-i", id.to_string()),
-            Daemon::Gateway => ("-n", self.to_string()),
+            Daemon::Gateway(_) => ("-n", self.to_string()),
             Daemon::Mount => ("-n", "client.admin".to_owned()),
             Daemon::Disk => return vec!["lab".into(), "disk".into(), home.dir().into()],
             Daemon::Postgres(number) => {
@@ -180,6 +195,8 @@ impl Daemon {
                 return vec!["-D".into(), home.data(number).into(), "-c".into(), conf];
             }
             Daemon::Mariadb(_) => return vec![joined("--defaults-file=", home.server_conf(self))],
+            // All arguments are in the file.
+            Daemon::Coordinator | Daemon::Worker(_) => return vec![joined("@", home.server_conf(self))],
         };
         // -f: in the foreground, so that the process spawned is the daemon itself and its number is known.
         let mut words = vec!["-c".into(), home.ceph_conf().into(), option.into(), name.into(), "-f".into()];
@@ -265,7 +282,7 @@ fn joining(group: &Throttle, program: &Path) -> Command {
 }
 
 /// Stops those of the daemons that run, clients before servers: databases before the file systems below them, the
-/// gateway, the OSDs together, the manager, the monitor. A daemon that is asked to end and does not is killed.
+/// gateways together, the OSDs together, the manager, the monitor. A daemon that is asked to end and does not is killed.
 pub(super) fn stop(home: &Home, daemons: &[Daemon], progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
     let mut daemons = daemons.to_vec();
     daemons.sort_unstable();
@@ -332,11 +349,14 @@ mod tests {
 
     #[test]
     fn daemons_have_the_names_that_ceph_gives_them() {
-        let mut all = Daemon::all(2, true);
+        let mut all = Daemon::all(2, 2, true);
         let names: Vec<_> = all.iter().map(ToString::to_string).collect();
-        let expected = ["mon.lab", "mgr.lab", "osd.0", "osd.1", "mds.lab", "client.rgw.lab", "ceph-fuse"];
+        let gateways = ["client.rgw.lab", "client.rgw.lab-1"];
+        let others = ["mon.lab", "mgr.lab", "osd.0", "osd.1", "mds.lab"];
+        let expected: Vec<_> = others.into_iter().chain(gateways).chain(["ceph-fuse"]).collect();
         assert_eq!(names, expected);
         all.extend([Daemon::Disk, Daemon::Postgres(10), Daemon::Mariadb(0)]);
+        all.extend([Daemon::Coordinator, Daemon::Worker(1)]);
         assert!(all.iter().all(|daemon| Daemon::named(&daemon.to_string()) == Some(*daemon)));
         assert!(all.is_sorted(), "what needs another comes after it");
     }
@@ -345,11 +365,11 @@ mod tests {
     fn a_foreign_process_in_the_pid_file_is_never_signalled() {
         let (_directory, home, _) = lab("");
         let mut foreign = Command::new("sleep").arg("60").spawn().unwrap();
-        fs::write(home.pid_file(Daemon::Gateway), foreign.id().to_string()).unwrap();
-        assert!(Daemon::Gateway.find(&home).unwrap().is_none());
-        stop(&home, &Daemon::all(1, false), &mut |text| panic!("{text}")).unwrap();
+        fs::write(home.pid_file(Daemon::Gateway(0)), foreign.id().to_string()).unwrap();
+        assert!(Daemon::Gateway(0).find(&home).unwrap().is_none());
+        stop(&home, &Daemon::all(1, 1, false), &mut |text| panic!("{text}")).unwrap();
         assert!(foreign.try_wait().unwrap().is_none(), "it still runs");
-        assert!(!home.pid_file(Daemon::Gateway).exists(), "the stale pid file is gone");
+        assert!(!home.pid_file(Daemon::Gateway(0)).exists(), "the stale pid file is gone");
         foreign.kill().unwrap();
         foreign.wait().unwrap();
     }
@@ -357,12 +377,20 @@ mod tests {
     #[test]
     fn daemons_are_known_by_their_pid_files() {
         let (_directory, home, _) = lab("");
-        for name in ["osd.11.pid", "mon.lab.pid", "mon.lab.asok", "osd.x.pid", "pid"] {
+        for name in [
+            "osd.11.pid",
+            "mon.lab.pid",
+            "client.rgw.lab-12.pid",
+            "client.rgw.lab-0.pid",
+            "mon.lab.asok",
+            "osd.x.pid",
+            "pid",
+        ] {
             fs::write(home.run().join(name), "1").unwrap();
         }
         let mut noted = Daemon::noted(&home).unwrap();
         noted.sort();
-        assert_eq!(noted, [Daemon::Monitor, Daemon::Osd(11)]);
+        assert_eq!(noted, [Daemon::Monitor, Daemon::Osd(11), Daemon::Gateway(12)]);
         home.clear_system().unwrap();
         assert_eq!(Daemon::noted(&home).unwrap(), []);
     }

@@ -44,6 +44,42 @@ pub enum LabError {
         /// The hash that it has.
         found: String,
     },
+    /// There is no Java that runs Trino.
+    #[error(
+        "Trino needs Java {least} or later, and {places} {}; install one, or name its directory with --jdk",
+        has_only(found)
+    )]
+    NoJdk {
+        /// The oldest version that runs it.
+        least: u32,
+        /// Where it was looked for, in words.
+        places: String,
+        /// What was found there instead: directories and versions.
+        found: Vec<String>,
+    },
+    /// The bucket for tables cannot be used.
+    #[error(
+        "cannot make the bucket {bucket} at {endpoint}: {why}; check that the server is up, its address and the keys"
+    )]
+    NoBucket {
+        /// The bucket.
+        bucket: String,
+        /// The S3 server.
+        endpoint: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// A statement failed.
+    #[error("Trino at {endpoint} did not carry out a statement: {why}")]
+    Statement {
+        /// The coordinator.
+        endpoint: String,
+        /// What it said.
+        why: String,
+    },
+    /// No directory for files that can be fetched again can be derived from the environment.
+    #[error("no directory for a cache: set XDG_CACHE_HOME, or HOME")]
+    NoCache,
     /// The user that servers run as is missing.
     #[error("this machine has no user {name}, whom the servers' package makes; install the package again")]
     NoUser {
@@ -320,13 +356,23 @@ impl LabError {
 /// Most can move to another port; the monitor cannot, because the cluster knows it by its port.
 fn or_another(daemon: Daemon) -> &'static str {
     match daemon {
-        Daemon::Gateway | Daemon::Postgres(_) | Daemon::Mariadb(_) => ", or ask for another port",
+        Daemon::Gateway(_)
+        | Daemon::Postgres(_)
+        | Daemon::Mariadb(_)
+        | Daemon::Coordinator
+        | Daemon::Worker(_) => ", or ask for another port",
         _ => "",
     }
 }
 
+/// What places have instead of what they should have.
+fn has_only(found: &[String]) -> String {
+    if found.is_empty() { "has none".to_owned() } else { format!("has only {}", found.join(", ")) }
+}
+
 /// What servers say when they cannot start, and what to do about it.
-const REMEDIES: [(&str, &str); 7] = [
+const REMEDIES: [(&str, &str); 8] = [
+    ("Could not reserve enough space for", "make the heap smaller with --heap, or free some memory"),
     ("No space left on device", "free some space where the data lie, or choose another place with --on"),
     ("could not map anonymous shared memory", "make shared_buffers smaller, or free some memory"),
     ("could not resize shared memory", "make shared_buffers smaller, or free some space in /dev/shm"),
@@ -394,7 +440,7 @@ mod tests {
     #[test]
     fn a_taken_port_can_be_changed_only_for_the_gateway() {
         let text = |daemon| LabError::PortTaken { daemon, port: 7480 }.to_string();
-        assert!(text(Daemon::Gateway).ends_with("stop that, or ask for another port"));
+        assert!(text(Daemon::Gateway(0)).ends_with("stop that, or ask for another port"));
         assert!(text(Daemon::Monitor).ends_with("stop that"));
     }
 }

@@ -42,7 +42,7 @@ const LOCK: &str = "lock";
 /// The longest path of a UNIX socket, in bytes, less its closing zero.
 const SOCKET_PATH_BYTES: usize = 107;
 /// The longest name of a daemon's socket below the directory.
-const LONGEST_SOCKET: &str = "/run/ceph-client.rgw.lab.asok";
+const LONGEST_SOCKET: &str = "/run/ceph-client.rgw.lab-15.asok";
 /// Where files lie in memory.
 const MEMORY: &str = "/dev/shm";
 /// Characters that would end a value in ceph.conf, or be replaced in it.
@@ -272,7 +272,12 @@ impl Home {
     pub(super) fn errors(&self, daemon: Daemon) -> PathBuf {
         match daemon {
             // These have no log besides.
-            Daemon::Mount | Daemon::Disk | Daemon::Postgres(_) | Daemon::Mariadb(_) => self.log(daemon),
+            Daemon::Mount
+            | Daemon::Disk
+            | Daemon::Postgres(_)
+            | Daemon::Mariadb(_)
+            | Daemon::Coordinator
+            | Daemon::Worker(_) => self.log(daemon),
             _ => self.logs().join(format!("{daemon}.err")),
         }
     }
@@ -304,6 +309,13 @@ pub(super) fn check_space(dir: &Path, needed_bytes: u64) -> Result<(), LabError>
 /// Makes one private directory, unless it is there.
 pub(super) fn make_directory(path: &Path) -> Result<(), LabError> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(LabError::file("create", path))
+}
+
+/// Where files that can be fetched again are kept, for all labs of a user: from the variables `XDG_CACHE_HOME` and `HOME`.
+pub(super) fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, LabError> {
+    let path = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = path("XDG_CACHE_HOME").or_else(|| path("HOME").map(|home| home.join(".cache")));
+    cache.map(|cache| cache.join("tidemark")).ok_or(LabError::NoCache)
 }
 
 /// Where the lab of root lives when nobody says otherwise: servers that run as other users cannot enter root's home.
@@ -388,6 +400,23 @@ mod tests {
     }
 
     #[test]
+    fn the_cache_follows_the_environment() {
+        let cache = |variables: &[(&str, &str)]| {
+            cache_directory(|name| {
+                variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
+            })
+        };
+        let all = [("XDG_CACHE_HOME", "/fast"), ("HOME", "/home/ann")];
+        assert_eq!(cache(&all).unwrap(), Path::new("/fast/tidemark"));
+        assert_eq!(cache(&all[1..]).unwrap(), Path::new("/home/ann/.cache/tidemark"));
+        assert_eq!(
+            cache(&[("XDG_CACHE_HOME", "fast"), ("HOME", "/home/ann")]).unwrap(),
+            Path::new("/home/ann/.cache/tidemark")
+        );
+        assert!(cache(&[]).unwrap_err().to_string().contains("XDG_CACHE_HOME"));
+    }
+
+    #[test]
     fn a_directory_with_files_of_its_own_is_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("thesis.txt"), "years of work").unwrap();
@@ -420,7 +449,7 @@ mod tests {
             assert!(!Path::new(path).exists());
         }
         let error = Home::prepare(Path::new(&format!("/tmp/{}", "x".repeat(74)))).unwrap_err().to_string();
-        assert!(error.contains("its path has 79 bytes, and at most 78 leave room for sockets"), "{error}");
+        assert!(error.contains("its path has 79 bytes, and at most 75 leave room for sockets"), "{error}");
     }
 
     #[test]

@@ -36,6 +36,11 @@ pub(super) fn labels(shape: &Shape) -> Vec<(String, String)> {
     }
     let places = if copies == 1 { "" } else { ", on different OSDs of one machine" };
     labels.push(("copies", format!("{copies} of each object{places}")));
+    let gateways = match shape.gateway_ports.len() {
+        1 => "1".to_owned(),
+        several => format!("{several}, of one zone, on one machine"),
+    };
+    labels.push(("gateways", gateways));
     if shape.filesystem {
         labels.push(("file system", "CephFS, mounted by ceph-fuse".to_owned()));
     }
@@ -134,7 +139,10 @@ mod tests {
         }
         assert_eq!(label(Layout::Baseline, "metadata and WAL"), "on the data devices");
         assert!(label(Layout::Reference1, "metadata and WAL").contains("emulates a fast device"));
-        assert_eq!(label(Layout::Reference1, "cache"), "none");
+        assert_eq!(
+            (label(Layout::Reference1, "cache"), label(Layout::Plain, "gateways")),
+            ("none".into(), "1".into())
+        );
         assert!(label(Layout::Reference2, "cache").starts_with("emulated: a Ceph cache tier"));
     }
 

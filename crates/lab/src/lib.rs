@@ -1,7 +1,7 @@
-//! A lab: real systems on this machine, for measuring and for tests: a Ceph cluster, or database servers
-//! ([`Databases`]).
+//! A lab: real systems on this machine, for measuring and for tests: a Ceph cluster, database servers
+//! ([`Databases`]), or a Trino cluster ([`Trino`]).
 //!
-//! [`up`] starts one monitor, one manager, three OSDs (BlueStore on sparse files) and one RADOS gateway for S3
+//! [`up`] starts one monitor, one manager, three OSDs (BlueStore on sparse files) and one RADOS gateway or several for S3
 //! and Swift, from the distribution's packages (Ceph 16.2), in one private directory. Every object has two
 //! copies on different OSDs, so a write takes the replicated path of a large cluster. All daemons listen on
 //! 127.0.0.1 only. [`status`] reports their state and [`down`] stops them. The lab needs no root, no systemd
@@ -65,6 +65,7 @@ mod start;
 mod system;
 mod throttle;
 mod tier;
+mod trino;
 mod watch;
 
 use std::ffi::OsString;
@@ -91,6 +92,7 @@ pub use options::LabOptions;
 pub use provisioner::Labs;
 pub use record::Credentials;
 pub use system::{System, UnknownSystem};
+pub use trino::{Bucket, Keys, Storage, Trino, TrinoOptions, TrinoStatus};
 
 /// Free space needed to create a lab, in bytes; a new lab takes a tenth of it.
 const FREE_BYTES: u64 = 1 << 30;
@@ -117,21 +119,22 @@ pub struct LabStatus {
     pub daemons: Vec<DaemonStatus>,
     /// Ceph's own report of its health; `None` if the monitor is down or does not answer within 10 s.
     pub health: Option<Health>,
-    /// The gateway's S3 endpoint.
+    /// The gateways, which serve the same buckets.
+    pub gateways: Vec<GatewayStatus>,
+    /// The first gateway's S3 endpoint.
     pub endpoint: String,
-    /// Where Swift clients (TempAuth, v1) sign in.
+    /// Where Swift clients (TempAuth, v1) sign in at the first gateway.
     pub swift_auth_url: String,
-    /// Whether the gateway answers.
-    pub gateway_answers: bool,
     /// The file with the endpoint and all keys, `lab.json`, which only its owner can read.
     pub credentials_file: PathBuf,
 }
 
 impl LabStatus {
-    /// Whether every daemon runs and the gateway answers.
+    /// Whether every daemon runs and all gateways answer.
     pub fn is_up(&self) -> bool {
         let runs = |daemon: &DaemonStatus| daemon.state == DaemonState::Running;
-        self.complete && self.gateway_answers && self.daemons.iter().all(runs)
+        let answers = |gateway: &GatewayStatus| gateway.answers;
+        self.complete && self.gateways.iter().all(answers) && self.daemons.iter().all(runs)
     }
 
     /// Whether no daemon runs.
@@ -149,6 +152,17 @@ pub struct DaemonStatus {
     pub pid: Option<u32>,
     /// Its state.
     pub state: DaemonState,
+}
+
+/// The state of one gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GatewayStatus {
+    /// The gateway.
+    pub daemon: Daemon,
+    /// Its S3 endpoint.
+    pub endpoint: String,
+    /// Whether it answers.
+    pub answers: bool,
 }
 
 /// Whether a daemon runs.
@@ -173,7 +187,7 @@ pub fn default_dir() -> Result<PathBuf, LabError> {
 }
 
 /// Brings a lab up: creates it if there is none, otherwise starts the daemons that are stopped and resumes those
-/// that are paused. It returns when every placement group takes reads and writes and the gateway answers. A lab
+/// that are paused. It returns when every placement group takes reads and writes and all gateways answer. A lab
 /// that is already up is returned as it is. A cluster that serves but is not fully healthy 20 s later is reported
 /// through `progress` and is not an error. On two idle cores, creating takes about 10 s, or 15 to 25 s with slow
 /// devices; starting again takes about 6 s, and up to 20 s after the crash of an OSD.
@@ -237,7 +251,12 @@ pub fn status(dir: &Path) -> Result<LabStatus, LabError> {
     }
     let runs =
         |wanted| daemons.iter().any(|found| found.daemon == wanted && found.state == DaemonState::Running);
-    let gateway_answers = runs(Daemon::Gateway) && gateway::answers(shape.gateway_port);
+    let gateways = shape.gateways().map(|(daemon, port)| GatewayStatus {
+        daemon,
+        endpoint: record::endpoint(port),
+        answers: runs(daemon) && gateway::answers(port),
+    });
+    let gateways = gateways.collect();
     let has_monitor = runs(Daemon::Monitor);
     let cluster = Cluster { home, shape, programs: Programs::installed() };
     let health = has_monitor.then(|| cluster.health().ok()).flatten();
@@ -247,9 +266,9 @@ pub fn status(dir: &Path) -> Result<LabStatus, LabError> {
         labels: labels::labels(&cluster.shape),
         daemons,
         health,
+        gateways,
         endpoint: cluster.shape.endpoint(),
         swift_auth_url: cluster.shape.swift_auth_url(),
-        gateway_answers,
         credentials_file: cluster.home.record(),
         dir: cluster.home.dir().to_owned(),
     })
@@ -299,9 +318,14 @@ impl Lab {
         self.cluster.home.dir()
     }
 
-    /// The gateway's S3 endpoint, such as `http://127.0.0.1:27480`.
+    /// The first gateway's S3 endpoint, such as `http://127.0.0.1:27480`.
     pub fn endpoint(&self) -> String {
         self.cluster.shape.endpoint()
+    }
+
+    /// The S3 endpoints of all gateways, that of the first one first. They serve the same buckets.
+    pub fn endpoints(&self) -> Vec<String> {
+        self.cluster.shape.endpoints()
     }
 
     /// Where Swift clients (TempAuth, v1) sign in, such as `http://127.0.0.1:27480/auth/v1.0`.
@@ -312,6 +336,17 @@ impl Lab {
     /// The credentials of its clients.
     pub fn credentials(&self) -> &Credentials {
         &self.credentials
+    }
+
+    /// A bucket of the gateway, there or not, for what keeps its data in one.
+    pub fn storage(&self, bucket: impl Into<String>) -> Storage {
+        Storage {
+            bucket: Bucket { s3: self.endpoint(), region: "us-east-1".into(), bucket: bucket.into() },
+            keys: Keys {
+                access_key: self.credentials.access_key.clone(),
+                secret_key: self.credentials.secret_key.clone(),
+            },
+        }
     }
 
     /// The lab's ceph.conf, which names the keyring: what a client of RADOS or RBD needs, as `client.admin`.
@@ -330,6 +365,7 @@ impl Lab {
         shape.layout() == options.layout.unwrap_or_default()
             && shape.filesystem == options.filesystem
             && shape.copies() == options.copies.unwrap_or(2).min(shape.osds)
+            && shape.gateway_ports.len() == options.gateways.unwrap_or(1)
     }
 
     /// The layout of the storage.
@@ -355,12 +391,13 @@ impl Lab {
             keys.swift_user.clone(),
             keys.swift_key.clone(),
             self.ceph_conf().display().to_string(),
+            self.endpoints().join(","),
         ];
         VARIABLES.map(|(name, _)| name).into_iter().zip(values).collect()
     }
 
     /// The directory of the daemons' administration sockets, one each: `ceph-osd.0.asok`,
-    /// `ceph-mon.lab.asok`, `ceph-mgr.lab.asok`, `ceph-client.rgw.lab.asok`. Sockets of
+    /// `ceph-mon.lab.asok`, `ceph-mgr.lab.asok`, `ceph-client.rgw.lab.asok`, `ceph-client.rgw.lab-1.asok`. Sockets of
     /// stopped daemons may remain there.
     pub fn admin_sockets(&self) -> PathBuf {
         self.cluster.home.run()
@@ -432,14 +469,15 @@ impl Lab {
         self.cluster.radosgw_admin(arguments)
     }
 
-    /// Restarts the gateway, whatever it is doing, and waits until it answers.
+    /// Restarts the gateway of this number, whatever it is doing, and waits until it answers.
     ///
     /// # Errors
     /// [`LabError::Busy`], and a gateway that does not start; it is then left stopped.
-    pub fn restart_gateway(&self, progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+    pub fn restart_gateway(&self, number: usize, progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
         let _lock = self.cluster.home.lock()?;
-        daemon::stop(&self.cluster.home, &[Daemon::Gateway], progress)?;
-        start::start_gateway(&self.cluster, progress)
+        let gateway = Daemon::Gateway(number);
+        daemon::stop(&self.cluster.home, &[gateway], progress)?;
+        start::start_gateway(&self.cluster, gateway, progress)
     }
 }
 

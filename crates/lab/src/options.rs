@@ -22,6 +22,8 @@ const USUAL_OSD_BYTES: u64 = 10 << 30;
 const LEAST_OSD_BYTES: u64 = 1 << 30;
 /// The most OSDs that the keys, ports and memory of one machine are meant for.
 const MOST_OSDS: usize = 16;
+/// The most gateways, for the same reason.
+pub(crate) const MOST_GATEWAYS: usize = 16;
 
 /// What a slow device does unless asked otherwise: little enough for it, and not the processor of a small
 /// machine, to be the limit of a load that it serves.
@@ -48,7 +50,9 @@ pub struct LabOptions {
     /// The size of each data OSD's store in bytes: at least 1 GiB, usually 10 GiB. Disk is taken as data is
     /// written.
     pub osd_bytes: Option<u64>,
-    /// The gateway's port on 127.0.0.1; usually a free one is chosen, and kept.
+    /// How many gateways serve the same buckets: 1 to 16, usually 1.
+    pub gateways: Option<usize>,
+    /// The first gateway's port on 127.0.0.1, which those of the others follow; usually free ones are chosen, and kept.
     pub gateway_port: Option<u16>,
     /// Where programs are looked for, in the form of the variable PATH, which it replaces.
     pub program_path: Option<OsString>,
@@ -81,6 +85,7 @@ impl LabOptions {
             dir: dir.into(),
             osds: None,
             osd_bytes: None,
+            gateways: None,
             gateway_port: None,
             program_path: None,
             layout: None,
@@ -102,7 +107,10 @@ impl LabOptions {
             Self { osd_bytes: Some(bytes), .. } if bytes < LEAST_OSD_BYTES => {
                 bad("the size of an OSD in bytes", bytes, "at least 1 GiB (1073741824)")
             }
-            Self { gateway_port: Some(0), .. } => bad("the gateway's port", 0, "from 1 to 65535"),
+            Self { gateways: Some(gateways), .. } if !(1..=MOST_GATEWAYS).contains(&gateways) => {
+                bad("the number of gateways", gateways as u64, "from 1 to 16")
+            }
+            Self { gateway_port: Some(0), .. } => bad("the first gateway's port", 0, "from 1 to 65535"),
             Self { slow_iops: Some(iops), .. } if iops < LEAST_IOPS => {
                 bad("the limit of a slow device in writes per second", iops.into(), "at least 50")
             }
@@ -147,10 +155,17 @@ impl LabOptions {
 
 /// The shape of a lab about to be created.
 pub(super) fn new_shape(home: &Home, options: &LabOptions) -> Result<Shape, LabError> {
-    let gateway_port = match options.gateway_port {
-        Some(port) => ports::check(Daemon::Gateway, port).map(|()| port)?,
-        None => ports::choose(Daemon::Gateway, home.dir(), &[])?,
-    };
+    let mut gateway_ports = Vec::new();
+    for number in 0..options.gateways.unwrap_or(1) {
+        let daemon = Daemon::Gateway(number);
+        gateway_ports.push(match options.gateway_port {
+            Some(first) => {
+                let port = gateway_port(first, number)?;
+                ports::check(daemon, port).map(|()| port)?
+            }
+            None => ports::choose(daemon, home.dir(), &gateway_ports)?,
+        });
+    }
     let media = options.media();
     let usual_osds = if media.is_some() { USUAL_LAID_OUT_OSDS } else { USUAL_OSDS };
     Ok(Shape {
@@ -158,14 +173,19 @@ pub(super) fn new_shape(home: &Home, options: &LabOptions) -> Result<Shape, LabE
         osds: options.osds.unwrap_or(usual_osds),
         osd_bytes: options.osd_bytes.unwrap_or(USUAL_OSD_BYTES),
         monitor_port: ports::choose(Daemon::Monitor, home.dir(), &[])?,
-        gateway_port,
+        gateway_ports,
         media,
         filesystem: options.filesystem,
         copies: options.copies,
     })
 }
 
-/// The shape of an existing lab, with the gateway on another port if that is asked for and it does not run,
+/// The port of a gateway, given that of the first.
+fn gateway_port(first: u16, number: usize) -> Result<u16, LabError> {
+    ports::after("the first gateway's port", first, number)
+}
+
+/// The shape of an existing lab, with the gateways on other ports if that is asked for and none of them runs,
 /// and with the limits asked for.
 pub(super) fn adapt(home: &Home, shape: Shape, options: &LabOptions) -> Result<Shape, LabError> {
     let anew = "`tidemark lab down` removes it with its data, and then `tidemark lab up ceph` makes another";
@@ -188,11 +208,19 @@ pub(super) fn adapt(home: &Home, shape: Shape, options: &LabOptions) -> Result<S
     let filesystem = |has: bool| if has { "a file system" } else { "no file system" }.to_owned();
     let asked = options.filesystem.then(|| filesystem(true));
     same("for files", filesystem(shape.filesystem), asked, anew)?;
-    let port = options.gateway_port.unwrap_or(shape.gateway_port);
-    if Daemon::Gateway.find(home)?.is_some() {
-        let advice =
-            "`tidemark lab down --keep` stops it, and then `tidemark lab up ceph` can use the other port";
-        same("its gateway running on port", shape.gateway_port.to_string(), Some(port.to_string()), advice)?;
+    let count = shape.gateway_ports.len();
+    let asked = options.gateways.map(|gateways| gateways.to_string());
+    same("the number of gateways", count.to_string(), asked, anew)?;
+    let gateway_ports = match options.gateway_port {
+        Some(first) => (0..count).map(|number| gateway_port(first, number)).collect::<Result<_, _>>()?,
+        None => shape.gateway_ports.clone(),
+    };
+    for ((daemon, has), asked) in shape.gateways().zip(&gateway_ports) {
+        if daemon.find(home)?.is_some() {
+            let advice =
+                "`tidemark lab down --keep` stops it, and then `tidemark lab up ceph` can use the other port";
+            same("a gateway running on port", has.to_string(), Some(asked.to_string()), advice)?;
+        }
     }
     let mut media = shape.media;
     if let Some(media) = &mut media {
@@ -206,5 +234,5 @@ pub(super) fn adapt(home: &Home, shape: Shape, options: &LabOptions) -> Result<S
         same("the size of a cache device in bytes", exact(cache), options.cache_bytes.map(exact), anew)?;
         media.limits = options.limits(media.limits);
     }
-    Ok(Shape { gateway_port: port, media, ..shape })
+    Ok(Shape { gateway_ports, media, ..shape })
 }

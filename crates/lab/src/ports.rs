@@ -13,6 +13,7 @@ use crate::error::LabError;
 const MONITOR_PORTS: RangeInclusive<u16> = 23_300..=24_299;
 const GATEWAY_PORTS: RangeInclusive<u16> = 27_480..=28_479;
 const DATABASE_PORTS: RangeInclusive<u16> = 25_432..=26_431;
+const TRINO_PORTS: RangeInclusive<u16> = 28_480..=29_479;
 
 /// A free port for a daemon of the lab in `dir`, and none of those that others of its daemons are about to use.
 ///
@@ -22,6 +23,7 @@ pub(super) fn choose(daemon: Daemon, dir: &Path, others: &[u16]) -> Result<u16, 
     let range = match daemon {
         Daemon::Monitor => MONITOR_PORTS,
         Daemon::Postgres(_) | Daemon::Mariadb(_) => DATABASE_PORTS,
+        Daemon::Coordinator | Daemon::Worker(_) => TRINO_PORTS,
         _ => GATEWAY_PORTS,
     };
     let (first, last) = (*range.start(), *range.end());
@@ -35,6 +37,13 @@ pub(super) fn choose(daemon: Daemon, dir: &Path, others: &[u16]) -> Result<u16, 
         first,
         last,
     })
+}
+
+/// The port of one of several daemons, by its number from 0, given that of the first.
+pub(super) fn after(option: &'static str, first: u16, number: usize) -> Result<u16, LabError> {
+    let port = u16::try_from(number).ok().and_then(|more| first.checked_add(more)).filter(|_| first > 0);
+    let allowed = "from 1 to 65535, with as many after it as there are more of them";
+    port.ok_or(LabError::BadOption { option, value: first.into(), allowed })
 }
 
 /// Fails if the port that a daemon is about to use is taken.
@@ -53,12 +62,12 @@ mod tests {
     #[test]
     fn a_directory_keeps_its_port_while_that_is_free() {
         let dir = Path::new("/some/lab");
-        let port = choose(Daemon::Gateway, dir, &[]).unwrap();
+        let port = choose(Daemon::Gateway(0), dir, &[]).unwrap();
         assert!(GATEWAY_PORTS.contains(&port));
         let _listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
-        let other = choose(Daemon::Gateway, dir, &[]).unwrap();
+        let other = choose(Daemon::Gateway(0), dir, &[]).unwrap();
         assert_ne!(port, other);
-        assert!(matches!(check(Daemon::Gateway, port), Err(LabError::PortTaken { .. })));
+        assert!(matches!(check(Daemon::Gateway(0), port), Err(LabError::PortTaken { .. })));
     }
 
     #[test]
@@ -66,6 +75,8 @@ mod tests {
         let dir = Path::new("/some/lab");
         assert!(MONITOR_PORTS.contains(&choose(Daemon::Monitor, dir, &[]).unwrap()));
         assert!(MONITOR_PORTS.end() < DATABASE_PORTS.start() && DATABASE_PORTS.end() < GATEWAY_PORTS.start());
+        assert!(GATEWAY_PORTS.end() < TRINO_PORTS.start());
+        assert!(TRINO_PORTS.contains(&choose(Daemon::Worker(1), dir, &[]).unwrap()));
         let first = choose(Daemon::Postgres(0), dir, &[]).unwrap();
         let second = choose(Daemon::Postgres(1), dir, &[first]).unwrap();
         assert!(DATABASE_PORTS.contains(&first) && DATABASE_PORTS.contains(&second) && first != second);

@@ -1,9 +1,12 @@
-//! The lab as a provisioner: a Ceph cluster, database servers, or both for each arm of an evaluation that has a `lab`.
+//! The lab as a provisioner: a Ceph cluster, database servers, or both for each arm of an evaluation that has a `lab`; and
+//! Trino, whose tables lie in the cluster.
 
-use crate::{Database, DatabaseOptions, Databases, Lab, LabError, LabOptions, Layout};
+use crate::options::MOST_GATEWAYS;
+use crate::trino::{LEAST_HEAP, MOST_WORKERS};
+use crate::{Database, DatabaseOptions, Databases, Lab, LabError, LabOptions, Layout, Trino, TrinoOptions};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use tidemark_keys::kinds::{Flag, Text, Whole, Word};
+use tidemark_keys::kinds::{Bytes, Flag, Text, Whole, Word};
 use tidemark_keys::shapes::{Either, Map};
 use tidemark_keys::tree::{Entry, Value};
 use tidemark_keys::{AnyKey, Key, Mapping, Shape, Table};
@@ -16,16 +19,22 @@ use tidemark_plan::yaml::environment::Environment;
 /// The key under which an arm asks for a lab: a layout, or a mapping with what it is made of.
 static LAB: Key<Either<Word<Layout>, Map>> = Key::new(
     "lab",
-    "What the lab starts for it: a cluster, database servers, or both",
+    "What the lab starts for it: a cluster, database servers, or both; Trino on a cluster",
     Either(LAYOUTS, Map(&MAPPING)),
 );
 static MAPPING: Mapping = Mapping::new(
     "lab",
     "What the lab starts for an arm",
-    &[&LAYOUT, &FILESYSTEM, &COPIES, &POSTGRES, &MARIADB],
+    &[&LAYOUT, &GATEWAYS, &FILESYSTEM, &COPIES, &POSTGRES, &MARIADB, &TRINO],
 );
 static LAYOUT: Key<Word<Layout>> =
     Key::new("layout", "Layout of a Ceph cluster", LAYOUTS).otherwise("no cluster");
+static GATEWAYS: Key<Whole<u16>> = Key::new(
+    "gateways",
+    "RADOS gateways of the cluster, which serve the same buckets",
+    Whole(1, MOST_GATEWAYS as u16),
+)
+.default("1");
 static FILESYSTEM: Key<Flag> = Key::new(
     "filesystem",
     "Whether the cluster has a file system, on which databases of the arm then lie",
@@ -36,6 +45,19 @@ static COPIES: Key<Whole<u8>> =
     Key::new("copies", "Copies of each object in the cluster", Whole(1, 2)).default("2");
 static POSTGRES: Key<Map> = Key::new("postgres", "PostgreSQL servers", Map(&SERVERS));
 static MARIADB: Key<Map> = Key::new("mariadb", "MariaDB servers, instead", Map(&SERVERS));
+
+static TRINO: Key<Map> =
+    Key::new("trino", "Trino, with its tables in a bucket of the cluster", Map(&TRINO_CLUSTER));
+
+static TRINO_CLUSTER: Mapping = Mapping::new("lab_trino", "A Trino cluster of the lab", &[&WORKERS, &HEAP]);
+static WORKERS: Key<Whole<u16>> = Key::new(
+    "workers",
+    "Workers besides the coordinator, which works itself if there are none",
+    Whole(0, MOST_WORKERS),
+)
+.default("0");
+static HEAP: Key<Bytes> =
+    Key::new("heap", "The most that the heap of each process may take", Bytes(LEAST_HEAP)).default("2GiB");
 
 static SERVERS: Mapping = Mapping::new(
     "lab_servers",
@@ -62,8 +84,9 @@ static RESET: Key<Word<Reset>> = Key::new(
 )
 .default("restore");
 
-/// The layouts that arms may have: what is compared must be known, which a lab on files is not.
+/// The layouts that arms may have.
 const LAYOUTS: Word<Layout> = Word(&[
+    ("plain", Layout::Plain),
     ("baseline", Layout::Baseline),
     ("reference-1", Layout::Reference1),
     ("reference-2", Layout::Reference2),
@@ -100,7 +123,7 @@ impl Reset {
 }
 
 /// The variables that a cluster brings, and stand-ins for their values while it is not up.
-pub(crate) const VARIABLES: [(&str, &str); 7] = [
+pub(crate) const VARIABLES: [(&str, &str); 8] = [
     ("AWS_ACCESS_KEY_ID", "not-known-yet"),
     ("AWS_SECRET_ACCESS_KEY", "not-known-yet"),
     ("TIDEMARK_LAB_S3", "http://127.0.0.1:1"),
@@ -108,6 +131,7 @@ pub(crate) const VARIABLES: [(&str, &str); 7] = [
     ("TIDEMARK_LAB_SWIFT_USER", "tidemark:swift"),
     ("TIDEMARK_LAB_SWIFT_KEY", "not-known-yet"),
     ("TIDEMARK_LAB_CEPH_CONF", "/nonexistent/ceph.conf"),
+    ("TIDEMARK_LAB_GATEWAYS", "http://127.0.0.1:1"),
 ];
 
 /// Those that database servers bring.
@@ -123,9 +147,29 @@ pub(crate) const DATABASE_VARIABLES: [(&str, &str); 9] = [
     ("TIDEMARK_LAB_DATABASE", "tidemark"),
 ];
 
-/// All of them.
-static ALL_VARIABLES: LazyLock<Vec<(&str, &str)>> =
-    LazyLock::new(|| VARIABLES.into_iter().chain(DATABASE_VARIABLES).collect());
+/// Those that a Trino cluster brings: the last ones are of the server that has its tables, which is the arm's cluster.
+pub(crate) const TRINO_VARIABLES: [(&str, &str); 6] = [
+    ("TIDEMARK_LAB_TRINO", "http://127.0.0.1:1"),
+    ("TIDEMARK_LAB_CATALOG", "hive"),
+    ("TIDEMARK_LAB_S3", "http://127.0.0.1:1"),
+    ("TIDEMARK_LAB_BUCKET", "trino"),
+    ("AWS_ACCESS_KEY_ID", "not-known-yet"),
+    ("AWS_SECRET_ACCESS_KEY", "not-known-yet"),
+];
+
+/// All of them, each once.
+static ALL_VARIABLES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let mut all: Vec<_> = VARIABLES.into_iter().chain(DATABASE_VARIABLES).collect();
+    for (name, value) in TRINO_VARIABLES {
+        if all.iter().all(|(known, _)| *known != name) {
+            all.push((name, value));
+        }
+    }
+    all
+});
+
+/// The bucket of a cluster in which Trino's tables lie.
+const BUCKET: &str = "trino";
 
 /// What the lab starts for each arm that has a `lab`.
 #[derive(Clone, Copy, Debug)]
@@ -136,14 +180,23 @@ pub struct Labs;
 struct Wanted {
     cluster: Option<Cluster>,
     servers: Option<Servers>,
+    trino: Option<Query>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cluster {
     layout: Layout,
+    gateways: usize,
     filesystem: bool,
     /// Where it is not the usual.
     copies: Option<usize>,
+}
+
+/// A Trino cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Query {
+    workers: usize,
+    heap_bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,11 +210,12 @@ struct Servers {
 }
 
 impl Wanted {
-    /// What it is, for reports: `baseline, file system, 1 copy, PostgreSQL`.
+    /// What it is, for reports: `baseline, 3 gateways, file system, 1 copy, PostgreSQL`, `baseline, Trino with 2 workers`.
     fn label(&self) -> String {
         let mut parts = Vec::new();
         if let Some(cluster) = &self.cluster {
             parts.push(cluster.layout.name().to_owned());
+            parts.extend((cluster.gateways > 1).then(|| format!("{} gateways", cluster.gateways)));
             parts.extend(cluster.filesystem.then(|| "file system".to_owned()));
             parts.extend(
                 cluster
@@ -177,13 +231,18 @@ impl Wanted {
                 format!("{} {name}", servers.instances)
             });
         }
+        parts.extend(self.trino.map(|trino| match trino.workers {
+            0 => "Trino".to_owned(),
+            1 => "Trino with 1 worker".to_owned(),
+            several => format!("Trino with {several} workers"),
+        }));
         parts.join(", ")
     }
 }
 
 fn wanted(own: &mut Table<'_>) -> Option<Wanted> {
     let layout = own.get(&LAYOUT);
-    let (filesystem, copies) = (own.value(&FILESYSTEM), own.get(&COPIES));
+    let (gateways, filesystem, copies) = (own.value(&GATEWAYS), own.value(&FILESYSTEM), own.get(&COPIES));
     let servers = match own.contradiction(&POSTGRES, &MARIADB, "an arm has servers of one kind") {
         true => None,
         false => {
@@ -192,17 +251,33 @@ fn wanted(own: &mut Table<'_>) -> Option<Wanted> {
             postgres.or(mariadb)
         }
     };
+    let trino = own.table(&TRINO).map(trino);
     if layout.is_none() {
-        own.meaningless(&[&FILESYSTEM, &COPIES], "there is no cluster without a `layout`");
-        if !own.has(&POSTGRES) && !own.has(&MARIADB) && !own.has(&LAYOUT) {
+        own.meaningless(&[&TRINO], "its tables lie in a cluster, and there is none without a `layout`");
+        own.meaningless(&[&GATEWAYS, &FILESYSTEM, &COPIES], "there is no cluster without a `layout`");
+        let others = [own.has(&POSTGRES), own.has(&MARIADB), own.has(&TRINO)];
+        if !others.contains(&true) && !own.has(&LAYOUT) {
             own.missing(
                 &LAYOUT,
-                "write one of baseline, reference-1, reference-2, or `postgres` or `mariadb`",
+                "write one of plain, baseline, reference-1, reference-2, or `postgres` or `mariadb`",
             );
         }
     }
-    let cluster = layout.map(|layout| Cluster { layout, filesystem, copies: copies.map(usize::from) });
-    (cluster.is_some() || servers.is_some()).then_some(Wanted { cluster, servers })
+    let cluster = layout.map(|layout| Cluster {
+        layout,
+        gateways: gateways.into(),
+        filesystem,
+        copies: copies.map(usize::from),
+    });
+    let trino = trino.filter(|_| cluster.is_some());
+    (cluster.is_some() || servers.is_some()).then_some(Wanted { cluster, servers, trino })
+}
+
+fn trino(table: Table<'_>) -> Query {
+    let mut own = table.of(&TRINO_CLUSTER);
+    let query = Query { workers: own.value(&WORKERS).into(), heap_bytes: own.value(&HEAP) };
+    own.finish();
+    query
 }
 
 fn servers(database: Database, table: Table<'_>) -> Option<Servers> {
@@ -244,8 +319,8 @@ impl ProvisionerKind for Labs {
             }
             _ => {
                 let layout = arm.one(&LAB, &LAYOUTS, &entry.node)?;
-                let cluster = Some(Cluster { layout, filesystem: false, copies: None });
-                Some(Wanted { cluster, servers: None })
+                let cluster = Some(Cluster { layout, gateways: 1, filesystem: false, copies: None });
+                Some(Wanted { cluster, servers: None, trino: None })
             }
         }?;
         Some(Request::new(LAB.name, wanted.label(), wanted))
@@ -257,18 +332,19 @@ impl ProvisionerKind for Labs {
 
     fn stand_in(&self, request: &Request, name: &str) -> Option<String> {
         let (_, one) = ALL_VARIABLES.iter().find(|(known, _)| *known == name)?;
-        let servers = request.get::<Wanted>().and_then(|wanted| wanted.servers.as_ref());
-        let instances = servers.map_or(1, |servers| servers.instances);
+        let wanted = request.get::<Wanted>();
+        let instances =
+            wanted.and_then(|wanted| wanted.servers.as_ref()).map_or(1, |servers| servers.instances);
+        let gateways = wanted.and_then(|wanted| wanted.cluster).map_or(1, |cluster| cluster.gateways);
         // What is of all servers has as many parts: a load may be for some of them.
-        let each = |number: usize| match name {
-            "TIDEMARK_LAB_PORTS" => number.to_string(),
-            "TIDEMARK_LAB_SOCKETS" => format!("{one}-{number}"),
-            _ => format!("127.0.0.1:{number}"),
+        let all = |count: usize, each: &dyn Fn(usize) -> String| {
+            (1..=count).map(each).collect::<Vec<_>>().join(",")
         };
         Some(match name {
-            "TIDEMARK_LAB_PORTS" | "TIDEMARK_LAB_SOCKETS" | "TIDEMARK_LAB_ENDPOINTS" => {
-                (1..=instances).map(each).collect::<Vec<_>>().join(",")
-            }
+            "TIDEMARK_LAB_PORTS" => all(instances, &|number| number.to_string()),
+            "TIDEMARK_LAB_SOCKETS" => all(instances, &|number| format!("{one}-{number}")),
+            "TIDEMARK_LAB_ENDPOINTS" => all(instances, &|number| format!("127.0.0.1:{number}")),
+            "TIDEMARK_LAB_GATEWAYS" => all(gateways, &|number| format!("http://127.0.0.1:{number}")),
             _ => (*one).to_owned(),
         })
     }
@@ -281,16 +357,18 @@ impl ProvisionerKind for Labs {
         let asked = request.get::<Wanted>().cloned();
         let wanted = asked.ok_or_else(|| ProvisionError::Failed("it asks for nothing".into()))?;
         // The names of sockets must fit: a cluster alone has no directory of its own below.
-        let cluster_directory = match wanted.servers {
-            Some(_) => directory.join("ceph"),
-            None => directory.to_owned(),
+        let cluster_directory = match (&wanted.servers, wanted.trino) {
+            (None, None) => directory.to_owned(),
+            _ => directory.join("ceph"),
         };
         Ok(Box::new(ArmLab {
             cluster_directory,
             servers_directory: directory.join("db"),
+            trino_directory: directory.join("trino"),
             wanted,
             cluster: None,
             servers: None,
+            trino: None,
             is_saved: false,
         }))
     }
@@ -300,11 +378,14 @@ impl ProvisionerKind for Labs {
 struct ArmLab {
     cluster_directory: PathBuf,
     servers_directory: PathBuf,
+    trino_directory: PathBuf,
     wanted: Wanted,
     /// The cluster while it is up.
     cluster: Option<Lab>,
     /// The servers while they are up.
     servers: Option<Databases>,
+    /// Trino while it is up.
+    trino: Option<Trino>,
     /// Whether there is a copy of their data of this start.
     is_saved: bool,
 }
@@ -313,6 +394,7 @@ impl ArmLab {
     fn cluster_up(&mut self, wanted: Cluster, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
         let options = LabOptions {
             layout: Some(wanted.layout),
+            gateways: Some(wanted.gateways),
             filesystem: wanted.filesystem,
             copies: wanted.copies,
             ..LabOptions::new(self.cluster_directory.clone())
@@ -342,6 +424,27 @@ impl ArmLab {
         self.is_saved = false;
         Ok(())
     }
+
+    fn trino_up(&mut self, wanted: Query, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+        let Some(storage) = self.cluster.as_ref().map(|lab| lab.storage(BUCKET)) else { return Ok(()) };
+        // One that an earlier start has left behind may be of another cluster.
+        remove(&self.trino_directory, progress)?;
+        let options = TrinoOptions {
+            workers: Some(wanted.workers),
+            heap_bytes: Some(wanted.heap_bytes),
+            ..TrinoOptions::new(self.trino_directory.clone(), storage)
+        };
+        self.trino = Some(Trino::up(&options, &mut |text| progress.line(text)).map_err(not_up)?);
+        Ok(())
+    }
+
+    /// Brings up what comes after the cluster.
+    fn rest_up(&mut self, wanted: &Wanted, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+        if let Some(servers) = &wanted.servers {
+            self.servers_up(servers, progress)?;
+        }
+        wanted.trino.map_or(Ok(()), |trino| self.trino_up(trino, progress))
+    }
 }
 
 impl Provisioner for ArmLab {
@@ -350,12 +453,13 @@ impl Provisioner for ArmLab {
         if let Some(cluster) = wanted.cluster {
             self.cluster_up(cluster, progress)?;
         }
-        let Some(servers) = &wanted.servers else { return Ok(()) };
-        let up = self.servers_up(servers, progress);
-        if up.is_err() && self.cluster.take().is_some() {
-            // What failed last is what is reported.
-            let _ = remove(&self.servers_directory, progress);
-            let _ = remove(&self.cluster_directory, progress);
+        let up = self.rest_up(&wanted, progress);
+        if up.is_err() && self.cluster.is_some() {
+            (self.trino, self.servers, self.cluster) = (None, None, None);
+            for directory in [&self.trino_directory, &self.servers_directory, &self.cluster_directory] {
+                // What failed first is what is reported.
+                let _ = remove(directory, progress);
+            }
         }
         up
     }
@@ -363,7 +467,8 @@ impl Provisioner for ArmLab {
     fn variables(&self) -> Variables {
         let cluster = self.cluster.iter().flat_map(Lab::variables);
         let servers = self.servers.iter().flat_map(Databases::variables);
-        cluster.chain(servers).map(|(name, value)| (name.to_owned(), value)).collect()
+        let trino = self.trino.iter().flat_map(Trino::variables);
+        cluster.chain(servers).chain(trino).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     fn labels(&self) -> Vec<(String, String)> {
@@ -376,6 +481,7 @@ impl Provisioner for ArmLab {
         labels.extend(servers.into_iter().map(renamed));
         let reset = self.wanted.servers.as_ref().map(|servers| servers.reset.label());
         labels.extend(reset.map(|reset| ("reset".to_owned(), reset.to_owned())));
+        labels.extend(self.trino.iter().flat_map(Trino::labels));
         labels
     }
 
@@ -389,6 +495,7 @@ impl Provisioner for ArmLab {
         }
         let servers = self.servers.iter().flat_map(Databases::process_names);
         observe.processes.extend(servers.map(str::to_owned));
+        observe.processes.extend(self.trino.iter().flat_map(Trino::processes));
         observe
     }
 
@@ -408,19 +515,18 @@ impl Provisioner for ArmLab {
     }
 
     fn down(&mut self, _variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
-        let servers = match self.servers.take() {
-            Some(_) => remove(&self.servers_directory, progress),
-            None => Ok(()),
+        let mut remove_if = |is_there: bool, directory: &Path| match is_there {
+            true => remove(directory, progress),
+            false => Ok(()),
         };
-        let cluster = match self.cluster.take() {
-            Some(_) => remove(&self.cluster_directory, progress),
-            None => Ok(()),
-        };
+        let trino = remove_if(self.trino.take().is_some(), &self.trino_directory);
+        let servers = remove_if(self.servers.take().is_some(), &self.servers_directory);
+        let cluster = remove_if(self.cluster.take().is_some(), &self.cluster_directory);
         if let Some(directory) = self.servers_directory.parent() {
             // If it is empty.
             let _ = std::fs::remove_dir(directory);
         }
-        servers.and(cluster)
+        trino.and(servers).and(cluster)
     }
 }
 

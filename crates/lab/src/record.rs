@@ -5,8 +5,8 @@ use std::fmt;
 use std::io::{ErrorKind, Write};
 use std::ops::Range;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::daemon::Daemon;
 use crate::error::LabError;
@@ -42,7 +42,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// What a lab is made of. It is fixed when the lab is created, but for the gateway's port and the limits of
+/// What a lab is made of. It is fixed when the lab is created, but for the gateways' ports and the limits of
 /// slow devices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Shape {
@@ -54,8 +54,9 @@ pub(super) struct Shape {
     pub(super) osd_bytes: u64,
     /// The monitor's port on 127.0.0.1.
     pub(super) monitor_port: u16,
-    /// The gateway's port on 127.0.0.1.
-    pub(super) gateway_port: u16,
+    /// The gateways' ports on 127.0.0.1. Labs made before there could be several have a number.
+    #[serde(alias = "gateway_port", deserialize_with = "one_or_several")]
+    pub(super) gateway_ports: Vec<u16>,
     /// The devices below the OSDs; none in a plain layout, as in labs made before there were others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) media: Option<Media>,
@@ -90,12 +91,22 @@ impl Shape {
 
     /// All daemons of the cluster, in the order of their start.
     pub(super) fn daemons(&self) -> Vec<Daemon> {
-        Daemon::all(self.all_osds(), self.filesystem)
+        Daemon::all(self.all_osds(), self.gateway_ports.len(), self.filesystem)
     }
 
-    /// The gateway's S3 endpoint.
+    /// The gateways and their ports.
+    pub(super) fn gateways(&self) -> impl Iterator<Item = (Daemon, u16)> {
+        self.gateway_ports.iter().enumerate().map(|(number, port)| (Daemon::Gateway(number), *port))
+    }
+
+    /// The gateways' S3 endpoints.
+    pub(super) fn endpoints(&self) -> Vec<String> {
+        self.gateway_ports.iter().map(|port| endpoint(*port)).collect()
+    }
+
+    /// The first gateway's.
     pub(super) fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}", self.gateway_port)
+        endpoint(self.gateway_ports.first().copied().unwrap_or_default())
     }
 
     /// Where Swift clients (TempAuth, v1) sign in.
@@ -104,10 +115,32 @@ impl Shape {
     }
 }
 
+/// The S3 endpoint of a gateway.
+pub(super) fn endpoint(port: u16) -> String {
+    format!("http://127.0.0.1:{port}")
+}
+
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u16>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Ports {
+        One(u16),
+        Several(Vec<u16>),
+    }
+    match Ports::deserialize(deserializer)? {
+        Ports::One(port) => Ok(vec![port]),
+        Ports::Several(ports) if ports.is_empty() => Err(D::Error::invalid_length(0, &"at least one port")),
+        Ports::Several(ports) => Ok(ports),
+    }
+}
+
 /// What a lab of some system is made of.
 pub(super) trait Made: Clone + Serialize + DeserializeOwned {
     /// How clients sign in to it.
     type Credentials: Clone + Serialize + DeserializeOwned;
+
+    /// What is asked for, in words, by whoever looks for such a lab.
+    const ASKED: &'static str;
 
     /// Whether such a lab runs the system.
     fn is_of(system: System) -> bool;
@@ -121,6 +154,8 @@ pub(super) trait Made: Clone + Serialize + DeserializeOwned {
 
 impl Made for Shape {
     type Credentials = Credentials;
+
+    const ASKED: &'static str = "ceph";
 
     fn is_of(system: System) -> bool {
         system == System::Ceph
@@ -215,8 +250,8 @@ impl<S: Made> Record<S> {
         let Some(text) = text(home)? else { return Ok(None) };
         let head = head(home, &text)?;
         if !S::is_of(head.system) {
-            let asked = if head.system == System::Ceph { "databases" } else { "ceph" };
-            return Err(LabError::OtherSystem { dir: home.dir().to_owned(), has: head.system, asked });
+            let (dir, has) = (home.dir().to_owned(), head.system);
+            return Err(LabError::OtherSystem { dir, has, asked: S::ASKED });
         }
         let Body { shape, credentials } = parse::<Body<S, S::Credentials>>(home, &text)?;
         // Without this a record with a key cut out would pass for an unfinished lab, and `up` would clear it.
@@ -261,7 +296,7 @@ pub(super) mod tests {
             osds: 3,
             osd_bytes: 10 << 30,
             monitor_port: 23_300,
-            gateway_port: 27_480,
+            gateway_ports: vec![27_480],
             media: None,
             filesystem: false,
             copies: None,
@@ -314,6 +349,19 @@ pub(super) mod tests {
             assert_eq!((read.layout(), &read), (layout, &shape));
             assert_eq!(read.cache_osds().len(), if layout == Layout::Reference2 { 2 } else { 0 });
         }
+    }
+
+    #[test]
+    fn a_record_of_a_lab_with_one_gateway_is_read_as_it_was_written_then() {
+        let (_directory, home) = home();
+        Record { shape: shape(), credentials: Some(credentials()) }.save(&home).unwrap();
+        let text = std::fs::read_to_string(home.record()).unwrap();
+        let (before, after) = text.split_once("\"gateway_ports\": [").unwrap();
+        let after = after.split_once(']').unwrap().1;
+        std::fs::write(home.record(), format!("{before}\"gateway_port\": 27480{after}")).unwrap();
+        assert_eq!(Record::<Shape>::load(&home).unwrap().unwrap().shape, shape());
+        std::fs::write(home.record(), format!("{before}\"gateway_ports\": []{after}")).unwrap();
+        assert!(matches!(Record::<Shape>::load(&home), Err(LabError::BadRecord { .. })));
     }
 
     #[test]

@@ -62,10 +62,14 @@ pub(super) fn resume(cluster: &Cluster, progress: &mut dyn FnMut(&str)) -> Resul
     startup.conclude(result)
 }
 
-/// Starts the gateway, which must not be running, and waits for its answer.
-pub(super) fn start_gateway(cluster: &Cluster, progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+/// Starts a gateway, which must not be running, and waits for its answer.
+pub(super) fn start_gateway(
+    cluster: &Cluster,
+    gateway: Daemon,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), LabError> {
     let mut startup = Startup::new(cluster, progress, Contents::Keep);
-    let result = startup.start(Daemon::Gateway).and_then(|()| startup.await_gateway());
+    let result = startup.start(gateway).and_then(|()| startup.await_gateway(gateway));
     startup.conclude(result)
 }
 
@@ -121,8 +125,7 @@ impl<'a> Startup<'a> {
         if self.cluster.shape.filesystem {
             self.start(Daemon::Metadata)?;
         }
-        self.start(Daemon::Gateway)?;
-        self.await_gateway()?;
+        self.start_gateways()?;
         self.mount()?;
         self.say("creating the user");
         let credentials = gateway::create_user(self.cluster)?;
@@ -153,7 +156,7 @@ impl<'a> Startup<'a> {
             self.start(daemon)?;
         }
         self.await_serving()?;
-        self.await_gateway()?;
+        self.await_gateways()?;
         if missing.contains(&Daemon::Mount) {
             self.mount()?;
         }
@@ -195,8 +198,8 @@ impl<'a> Startup<'a> {
     fn check_port(&self, daemon: Daemon) -> Result<(), LabError> {
         match daemon {
             Daemon::Monitor => ports::check(daemon, self.cluster.shape.monitor_port),
-            Daemon::Gateway => ports::check(daemon, self.cluster.shape.gateway_port),
-            _ => Ok(()), // They take any free port from 6800 to 7300, or none.
+            // The others take any free port from 6800 to 7300, or none.
+            _ => self.port_of(daemon).map_or(Ok(()), |port| ports::check(daemon, port)),
         }
     }
 
@@ -225,8 +228,11 @@ impl<'a> Startup<'a> {
             ];
             self.make_key(&Daemon::Metadata.to_string(), &capabilities)?;
         }
-        let gateway = Daemon::Gateway.to_string();
-        self.make_key(&gateway, &[("mon", "allow rw"), ("osd", "allow rwx"), ("mgr", "allow rw")])
+        let capabilities = [("mon", "allow rw"), ("osd", "allow rwx"), ("mgr", "allow rw")];
+        self.cluster
+            .shape
+            .gateways()
+            .try_for_each(|(gateway, _)| self.make_key(&gateway.to_string(), &capabilities))
     }
 
     fn make_key(&self, entity: &str, capabilities: &[(&str, &str)]) -> Result<(), LabError> {
@@ -327,10 +333,33 @@ impl<'a> Startup<'a> {
         self.watch.await_ready(Daemon::Monitor, MONITOR, "does not listen", listens)
     }
 
-    fn await_gateway(&mut self) -> Result<(), LabError> {
-        self.say("waiting for the gateway to answer");
-        let port = self.cluster.shape.gateway_port;
-        self.watch.await_ready(Daemon::Gateway, GATEWAY, "does not answer", || gateway::answers(port))
+    /// Starts all gateways; the first one makes the zone that all of them serve.
+    fn start_gateways(&mut self) -> Result<(), LabError> {
+        for (gateway, _) in self.cluster.shape.gateways() {
+            self.start(gateway)?;
+            if gateway == Daemon::Gateway(0) {
+                self.await_gateway(gateway)?;
+            }
+        }
+        self.await_gateways()
+    }
+
+    fn await_gateways(&mut self) -> Result<(), LabError> {
+        self.cluster.shape.gateways().try_for_each(|(gateway, _)| self.await_gateway(gateway))
+    }
+
+    fn await_gateway(&mut self, gateway: Daemon) -> Result<(), LabError> {
+        let Some(port) = self.port_of(gateway) else { return Ok(()) };
+        if gateway::answers(port) {
+            return Ok(());
+        }
+        self.say(&format!("waiting for {gateway} to answer"));
+        self.watch.await_ready(gateway, GATEWAY, "does not answer", || gateway::answers(port))
+    }
+
+    /// The port of a gateway.
+    fn port_of(&self, gateway: Daemon) -> Option<u16> {
+        self.cluster.shape.gateways().find(|(known, _)| *known == gateway).map(|(_, port)| port)
     }
 
     /// Waits until every OSD is up and every placement group takes reads and writes.

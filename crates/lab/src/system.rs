@@ -17,25 +17,28 @@ pub enum System {
     Postgres,
     /// MariaDB servers.
     Mariadb,
+    /// A Trino cluster.
+    Trino,
 }
 
 impl System {
     /// Every system.
-    pub const ALL: [System; 3] = [System::Ceph, System::Postgres, System::Mariadb];
+    pub const ALL: [System; 4] = [System::Ceph, System::Postgres, System::Mariadb, System::Trino];
 
-    /// Its name: `ceph`, `postgres` or `mariadb`.
+    /// Its name: `ceph`, `postgres`, `mariadb` or `trino`.
     pub fn name(self) -> &'static str {
         match self {
             System::Ceph => "ceph",
             System::Postgres => "postgres",
             System::Mariadb => "mariadb",
+            System::Trino => "trino",
         }
     }
 
     /// The database that it is, if it is one.
     pub fn database(self) -> Option<Database> {
         match self {
-            System::Ceph => None,
+            System::Ceph | System::Trino => None,
             System::Postgres => Some(Database::Postgres),
             System::Mariadb => Some(Database::Mariadb),
         }
@@ -55,7 +58,7 @@ impl fmt::Display for System {
 
 /// A name that no system has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{name}' is not a system of the lab; choose ceph, postgres or mariadb")]
+#[error("'{name}' is not a system of the lab; choose ceph, postgres, mariadb or trino")]
 pub struct UnknownSystem {
     name: String,
 }

@@ -69,6 +69,10 @@ fn invalid_options_are_refused() {
     assert!(error.to_string().contains("at least 1 GiB"), "{error}");
     let error = refusal(&LabOptions { gateway_port: Some(0), ..options.clone() });
     assert!(error.to_string().contains("from 1 to 65535"), "{error}");
+    let error = refusal(&LabOptions { gateways: Some(17), ..options.clone() });
+    assert_eq!(error.to_string(), "the number of gateways is 17, but must be from 1 to 16");
+    let error = refusal(&LabOptions { gateways: Some(2), gateway_port: Some(65_535), ..options.clone() });
+    assert!(error.to_string().contains("with as many after it"), "{error}");
     let error = refusal(&LabOptions { slow_iops: Some(49), ..options.clone() });
     assert_eq!(
         error.to_string(),
@@ -126,8 +130,13 @@ fn a_lab_keeps_its_shape() {
     let error = refusal(&LabOptions { osd_bytes: Some(2 << 30), ..options.clone() }).to_string();
     assert!(error.contains("10737418240, not 2147483648"), "{error}");
     let home = Home::find(&options.dir).unwrap();
-    let moved = adapt(&home, shape(), &LabOptions { gateway_port: Some(7480), ..options }).unwrap();
-    assert_eq!(moved, Shape { gateway_port: 7480, ..shape() });
+    let moved = adapt(&home, shape(), &LabOptions { gateway_port: Some(7480), ..options.clone() }).unwrap();
+    assert_eq!(moved, Shape { gateway_ports: vec![7480], ..shape() });
+    let error = refusal(&LabOptions { gateways: Some(3), ..options.clone() }).to_string();
+    assert!(error.contains("the number of gateways 1, not 3") && error.contains("lab down"), "{error}");
+    let two = Shape { gateway_ports: vec![27_480, 27_500], ..shape() };
+    let moved = adapt(&home, two, &LabOptions { gateway_port: Some(7480), ..options }).unwrap();
+    assert_eq!(moved.gateway_ports, [7480, 7481]);
 }
 
 #[test]
@@ -150,7 +159,7 @@ fn limits_may_change_and_devices_may_not() {
 fn a_stopped_lab_has_a_status_and_can_be_opened() {
     let (_directory, options) = stopped_lab();
     let status = status(&options.dir).unwrap();
-    assert!(status.complete && status.is_down() && !status.is_up() && !status.gateway_answers);
+    assert!(status.complete && status.is_down() && !status.is_up() && !status.gateways[0].answers);
     assert_eq!(status.daemons.len(), 6);
     assert_eq!(status.health, None);
     let json = serde_json::to_value(&status).unwrap();
@@ -159,7 +168,7 @@ fn a_stopped_lab_has_a_status_and_can_be_opened() {
     let lab = Lab::open(&options.dir).unwrap();
     assert_eq!(lab.endpoint(), "http://127.0.0.1:27480");
     assert_eq!(lab.swift_auth_url(), "http://127.0.0.1:27480/auth/v1.0");
-    assert_eq!(lab.pid(Daemon::Gateway).unwrap(), None);
+    assert_eq!(lab.pid(Daemon::Gateway(0)).unwrap(), None);
     assert!(!format!("{lab:?}").contains("SECRET"));
 }
 

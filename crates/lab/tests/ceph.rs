@@ -127,24 +127,24 @@ fn stores_and_counts(lab: &Lab) {
 /// A gateway that was killed, paused or asked to restart answers again, and other daemons stay as they are.
 fn gateway_comes_back(lab: &Lab, options: &LabOptions) {
     let monitor = lab.pid(Daemon::Monitor).unwrap();
-    let first = lab.pid(Daemon::Gateway).unwrap().unwrap();
+    let first = lab.pid(Daemon::Gateway(0)).unwrap().unwrap();
 
-    signal(lab, Daemon::Gateway, Signal::KILL);
-    until("the gateway's end", || lab.pid(Daemon::Gateway).unwrap().is_none());
+    signal(lab, Daemon::Gateway(0), Signal::KILL);
+    until("the gateway's end", || lab.pid(Daemon::Gateway(0)).unwrap().is_none());
     let status = lab.status().unwrap();
-    assert!(!status.is_up() && !status.is_down() && !status.gateway_answers);
+    assert!(!status.is_up() && !status.is_down() && !status.gateways[0].answers);
     lab::up(options, &mut say).unwrap();
-    let second = lab.pid(Daemon::Gateway).unwrap().unwrap();
+    let second = lab.pid(Daemon::Gateway(0)).unwrap().unwrap();
     assert_ne!(first, second);
 
-    signal(lab, Daemon::Gateway, Signal::STOP);
+    signal(lab, Daemon::Gateway(0), Signal::STOP);
     until("the pause", || lab.status().unwrap().daemons.last().unwrap().state == DaemonState::Paused);
     lab::up(options, &mut say).unwrap();
-    assert_eq!(lab.pid(Daemon::Gateway).unwrap(), Some(second), "it was continued, not replaced");
+    assert_eq!(lab.pid(Daemon::Gateway(0)).unwrap(), Some(second), "it was continued, not replaced");
 
-    signal(lab, Daemon::Gateway, Signal::STOP);
-    lab.restart_gateway(&mut say).unwrap();
-    assert_ne!(lab.pid(Daemon::Gateway).unwrap(), Some(second));
+    signal(lab, Daemon::Gateway(0), Signal::STOP);
+    lab.restart_gateway(0, &mut say).unwrap();
+    assert_ne!(lab.pid(Daemon::Gateway(0)).unwrap(), Some(second));
     assert_eq!(lab.pid(Daemon::Monitor).unwrap(), monitor);
     has_the_object(lab);
 }
@@ -226,7 +226,7 @@ fn a_start_that_fails_stops_what_it_started() {
     let _down = Down(&options.dir);
 
     let error = lab::up(&options, &mut say).unwrap_err();
-    assert!(matches!(error, LabError::DaemonEnded { daemon: Daemon::Gateway, .. }), "{error}");
+    assert!(matches!(error, LabError::DaemonEnded { daemon: Daemon::Gateway(0), .. }), "{error}");
     assert!(
         error.to_string().contains("exit status 9") && error.to_string().contains("no gateway today"),
         "{error}"

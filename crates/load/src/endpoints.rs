@@ -1,14 +1,16 @@
-//! What operations did at each of a target's endpoints: one of many that is dead or slow shows nowhere else.
+//! What operations, or their requests, did at each of a target's endpoints: one of many that is dead or slow shows nowhere else.
 
 use crate::engine::Outcome;
 use tidemark_measure::record::{EndpointKind, EndpointUse};
 
-/// One thread's counts. Slot `s` of a work talks to endpoint `s` modulo their number.
+/// One thread's counts. Slot `s` of a work talks to endpoint `s` modulo their number, unless all slots share them.
 pub struct Endpoints {
     uses: Vec<EndpointUse>,
     /// Successes and failures of each in the second that is being counted.
     second: Vec<(u64, u64)>,
     first_slot: u32,
+    /// Among how many endpoints the slots are divided; 0 where operations are not what is counted.
+    divided: usize,
 }
 
 impl Endpoints {
@@ -23,16 +25,17 @@ impl Endpoints {
             own
         };
         let uses: Vec<_> = names.into_iter().map(ready).collect();
-        Self { second: vec![(0, 0); uses.len()], uses, first_slot }
+        let divided = if kind == EndpointKind::Shared { 0 } else { uses.len() };
+        Self { second: vec![(0, 0); uses.len()], uses, first_slot, divided }
     }
 
     /// Counts a measured operation of a slot of the session; `late`: it ended after the window.
     #[inline]
     pub fn record(&mut self, slot: u32, response_ns: u64, late: bool, outcome: &Outcome) {
-        if self.uses.is_empty() {
+        if self.divided == 0 {
             return;
         }
-        let index = endpoint_of(self.first_slot, slot, self.uses.len());
+        let index = endpoint_of(self.first_slot, slot, self.divided);
         let (own, second) = (&mut self.uses[index], &mut self.second[index]);
         match outcome.fault {
             None => {
@@ -52,9 +55,18 @@ impl Endpoints {
     /// Counts a success that was due before the window and ended in it.
     #[inline]
     pub fn early(&mut self, slot: u32) {
-        if !self.uses.is_empty() {
-            let index = endpoint_of(self.first_slot, slot, self.uses.len());
+        if self.divided > 0 {
+            let index = endpoint_of(self.first_slot, slot, self.divided);
             self.uses[index].early += 1;
+        }
+    }
+
+    /// Counts requests that ended in this second, as a session tells them of its endpoints
+    /// ([`Session::requests`](crate::engine::Session::requests)).
+    pub fn requests(&mut self, told: &[EndpointUse]) {
+        for ((own, second), told) in self.uses.iter_mut().zip(&mut self.second).zip(told) {
+            own.add(told);
+            *second = (second.0 + told.ok, second.1 + told.faults.total());
         }
     }
 
@@ -121,6 +133,27 @@ mod tests {
         assert_eq!(
             (merged[0].ok_by_second.as_slice(), merged[2].failed_by_second.as_slice()),
             (&[2][..], &[0, 1][..])
+        );
+    }
+
+    #[test]
+    fn endpoints_that_all_slots_share_have_requests_and_no_operations() {
+        let mut shared = Endpoints::new(EndpointKind::Shared, vec!["a".into(), "b".into()], 0);
+        shared.record(0, 1_000, false, &Outcome::success(10));
+        shared.early(0);
+        let mut told = [EndpointUse { ok: 3, bytes: 30, ..EndpointUse::default() }, EndpointUse::default()];
+        told[1].faults.count(Fault::Refused);
+        shared.requests(&told);
+        shared.end_second(0);
+        shared.requests(&told);
+        shared.end_second(2);
+        let uses = shared.finish();
+        let numbers: Vec<_> = uses.iter().map(|one| (one.ok, one.early, one.faults.total())).collect();
+        assert_eq!(numbers, [(6, 0, 0), (0, 0, 2)]);
+        assert_eq!((uses[0].endpoint.as_str(), uses[0].bytes, uses[0].kind), ("a", 60, EndpointKind::Shared));
+        assert_eq!(
+            (&uses[0].ok_by_second[..], &uses[1].failed_by_second[..]),
+            (&[3, 0, 3][..], &[1, 0, 1][..])
         );
     }
 

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{EndpointKind, Example};
+use tidemark_measure::record::{EndpointKind, EndpointUse, Example};
 use tidemark_measure::verification::Checked;
 
 /// Nanoseconds since the work's start, on one monotonic clock.
@@ -155,7 +155,7 @@ pub trait Sessions: Send + Sync {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError>;
 
     /// The servers that the slots are spread over, as reports name them: slot `s` of the work talks to number `s` modulo
-    /// their count ([`crate::endpoints::endpoint_of`]). None where that is not so.
+    /// their count ([`crate::endpoints::endpoint_of`]), unless they are [`Shared`](EndpointKind::Shared). None where neither is so.
     fn endpoints(&self) -> Vec<String> {
         Vec::new()
     }
@@ -182,6 +182,12 @@ pub trait Session {
     /// Gives up every operation in flight, without waiting; their slots complete as
     /// [`Fault::Abandoned`] at the next `reap`.
     fn abandon(&mut self);
+
+    /// What the requests that ended since the last call did at each of the endpoints, in their order, where all slots
+    /// [share](EndpointKind::Shared) them. Called once a second.
+    fn requests(&mut self) -> Vec<EndpointUse> {
+        Vec::new()
+    }
 
     /// The first few failures of each class, word for word; empties the list.
     fn examples(&mut self) -> Vec<Example> {

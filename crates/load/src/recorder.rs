@@ -194,6 +194,14 @@ impl Recorder {
         worker.last_done_ns = worker.last_done_ns.max(timing.done.saturating_sub(self.origin));
     }
 
+    /// Keeps requests that ended since the last cut, as the session tells them. With a warm-up, those of a second that is not whole
+    /// within the window do not count.
+    pub fn requests(&mut self, told: &[EndpointUse]) {
+        if self.window.0 <= self.last_cut {
+            self.endpoints.requests(told);
+        }
+    }
+
     /// The thread looks up at `now`, which it does within `within` of the last time unless it stands still.
     pub fn look_up(&mut self, now: Tick, within: Tick) {
         let before = std::mem::replace(&mut self.looked_up, now);

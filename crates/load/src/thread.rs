@@ -236,7 +236,7 @@ impl<'a> LoadThread<'a> {
             let now = self.begin_what_is_due(now);
             self.session.flush();
             if now >= self.recorder.cut_at() {
-                self.recorder.cut(now, self.standing(now));
+                self.cut(now);
             }
             ended.clear();
             self.session.reap(self.wait_until(now), &mut ended);
@@ -284,7 +284,7 @@ impl<'a> LoadThread<'a> {
                 return self.write_off(now);
             }
             if now >= self.recorder.cut_at() {
-                self.recorder.cut(now, self.standing(now));
+                self.cut(now);
             }
             ended.clear();
             self.session.reap(self.recorder.cut_at().min(now + LOOK_UP_NS), &mut ended);
@@ -493,6 +493,12 @@ impl<'a> LoadThread<'a> {
         }
     }
 
+    /// Ends the current interval.
+    fn cut(&mut self, now: Tick) {
+        self.recorder.requests(&self.session.requests());
+        self.recorder.cut(now, self.standing(now));
+    }
+
     fn standing(&self, now: Tick) -> Standing {
         let oldest = self.slots.iter().filter(|slot| slot.busy).map(|slot| slot.sent).min();
         Standing {
@@ -533,6 +539,7 @@ impl<'a> LoadThread<'a> {
 
     fn result(mut self) -> ThreadResult {
         let undone = self.streams.iter().map(|stream| stream.source.left() + stream.left.unwrap_or(0)).sum();
+        self.recorder.requests(&self.session.requests());
         let (workers, endpoints) = self.recorder.finish(self.clock.now());
         ThreadResult {
             examples: self.session.examples(),

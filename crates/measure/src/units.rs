@@ -273,11 +273,16 @@ pub fn count(count: u64) -> String {
 /// Operations per second: three significant digits below 1000, whole from there on: `0.50 op/s`, `12.3 op/s`,
 /// `12 345 op/s`. A rate above nothing is never printed as 0.
 pub fn rate(per_second: f64) -> String {
+    rate_in(per_second, "op/s")
+}
+
+/// The same of something else than operations, in this unit: `12.3 req/s`.
+pub fn rate_in(per_second: f64, unit: &str) -> String {
     match per_second {
-        none if none.is_nan() || none <= 0.0 => "0 op/s".into(),
-        tiny if tiny < 0.01 => "< 0.01 op/s".into(),
-        small if small < 999.5 => format!("{} op/s", significant(small)),
-        large => format!("{} op/s", self::count(large.round() as u64)),
+        none if none.is_nan() || none <= 0.0 => format!("0 {unit}"),
+        tiny if tiny < 0.01 => format!("< 0.01 {unit}"),
+        small if small < 999.5 => format!("{} {unit}", significant(small)),
+        large => format!("{} {unit}", self::count(large.round() as u64)),
     }
 }
 

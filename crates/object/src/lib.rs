@@ -50,7 +50,7 @@ pub mod sessions;
 mod sigv4;
 /// A bucket for callers on other threads, such as a query engine's.
 pub mod store {
-    pub use crate::s3::store::{Ask, EndpointCount, Only, Part, Served, Store, StoreError};
+    pub use crate::s3::store::{Ask, Only, Part, Served, Store, StoreError};
 }
 mod swift;
 pub mod targets;

@@ -19,13 +19,24 @@ pub(crate) fn title(work: &Work) -> &'static str {
     }
 }
 
+/// Whether all operations share them, so that it is their requests that are counted.
+fn is_shared(work: &Work) -> bool {
+    work.endpoints.iter().any(|one| one.kind == EndpointKind::Shared)
+}
+
+/// The unit of their throughput.
+pub(crate) fn unit(work: &Work) -> &'static str {
+    if is_shared(work) { "req/s" } else { "op/s" }
+}
+
 /// A row for each endpoint or instance of a work, and one for all of them.
 pub(crate) fn table(stage: &Stage, work: &Work) -> Table {
     let fractions = [0.5, 0.99, 1.0];
     let column = title(work).trim_end_matches('s');
+    let counted = if is_shared(work) { "Requests" } else { "Op-Count" };
     let mut table = Table::new(format!("{} of {}", title(work), stage.id))
         .words([column])
-        .numbers(["Throughput", "Share", "Op-Count", "Failed", "Byte-Count", "mean"])
+        .numbers(["Throughput", "Share", counted, "Failed", "Byte-Count", "mean"])
         .numbers(fractions.map(crate::text::percentile_name));
     let mut all = EndpointUse { endpoint: "all".into(), ..EndpointUse::default() };
     work.endpoints.iter().for_each(|one| all.add(one));
@@ -33,7 +44,8 @@ pub(crate) fn table(stage: &Stage, work: &Work) -> Table {
     for one in work.endpoints.iter().chain([&all]) {
         let throughput = one.throughput(window);
         let share = if total > 0.0 { throughput / total } else { 0.0 };
-        let mut cells = vec![one.endpoint.clone(), units::rate(throughput), units::percent(share)];
+        let mut cells =
+            vec![one.endpoint.clone(), units::rate_in(throughput, unit(work)), units::percent(share)];
         cells.extend([one.ok, one.faults.total()].map(units::count));
         cells.extend([units::bytes(one.bytes), mean(&one.response)]);
         cells.extend(fractions.map(|fraction| percentile(&one.response, fraction)));
@@ -109,6 +121,17 @@ mod tests {
         // 600^2 / (3 * (100^2 + 200^2 + 300^2))
         assert!(words.starts_with("Fairness 0.8571 by Jain's index over the 3 instances"), "{words}");
         assert!(words.contains("from 16.67 % to 50.00 %"), "{words}");
+    }
+
+    #[test]
+    fn endpoints_that_share_requests_have_requests() {
+        let mut stage = stage([100, 200, 300]);
+        stage.works[0].endpoints.iter_mut().for_each(|one| one.kind = EndpointKind::Shared);
+        let text = table(&stage, &stage.works[0]).markdown().replace("**", "");
+        for expected in ["| Endpoint |", "| Requests |", "| 10.0.0.1:5432 | 200 req/s | 33.33 % |"] {
+            assert!(text.contains(expected), "{text}");
+        }
+        assert!(!text.contains("Op-Count") && !text.contains("op/s"), "{text}");
     }
 
     #[test]

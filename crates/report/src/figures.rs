@@ -50,12 +50,13 @@ const MOST_OPERATIONS: usize = 12;
 /// Every figure that a work has something to show in, in the order in which reports show them.
 pub fn all(work: &Work, most_points: usize) -> Vec<Figure> {
     let mut figures = Vec::new();
-    if work.operations.len() <= MOST_OPERATIONS {
-        figures.extend([
-            throughput_over_time(work, most_points),
-            throughput_of_endpoints(work, most_points),
-            bandwidth_over_time(work, most_points),
-        ]);
+    let has_few = work.operations.len() <= MOST_OPERATIONS;
+    if has_few {
+        figures.push(throughput_over_time(work, most_points));
+    }
+    figures.push(throughput_of_endpoints(work, most_points));
+    if has_few {
+        figures.push(bandwidth_over_time(work, most_points));
         figures.extend((0..work.operations.len()).map(|index| latency_over_time(work, index, most_points)));
         figures.extend([percentile_curve(work), latency_distribution(work)]);
     }

@@ -17,6 +17,8 @@ pub const CEPH: &[&str] = &["ceph-mon", "ceph-mgr", "ceph-osd", "radosgw", "ceph
 pub const POSTGRES: &[&str] = &["psql", "pg_ctlcluster"];
 /// See [`POSTGRES`].
 pub const MARIADB: &[&str] = &["mariadb-install-db", "mariadb"];
+/// What fetches Trino. It also needs a Java that the tests' set-up cannot install.
+pub const TRINO: &[&str] = &["mvn", "tar"];
 /// The daemons of a file system on a lab's cluster.
 pub const CEPH_FILESYSTEM: &[&str] = &["ceph-mds", "ceph-fuse"];
 

@@ -314,7 +314,7 @@ pub(crate) struct Runs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Lab {
-    /// Start a storage system or database servers
+    /// Start a storage system, database servers or a query engine
     Up(Box<LabUp>),
     /// Show what is running and how to reach it
     Status {
@@ -358,10 +358,10 @@ pub(crate) enum Lab {
 /// Which lab is meant.
 #[derive(Args, Debug)]
 pub(crate) struct WhichLab {
-    /// The system: ceph, postgres or mariadb
+    /// The system: ceph, postgres, mariadb or trino
     #[arg(default_value = "ceph")]
     pub(crate) system: System,
-    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres` or `-mariadb`]
+    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres`, `-mariadb` or `-trino`]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }
@@ -369,23 +369,26 @@ pub(crate) struct WhichLab {
 /// Which lab is meant, or all.
 #[derive(Args, Debug)]
 pub(crate) struct AnyLab {
-    /// The system: ceph, postgres or mariadb [default: all that have a lab]
+    /// The system: ceph, postgres, mariadb or trino [default: all that have a lab]
     pub(crate) system: Option<System>,
-    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres` or `-mariadb`]
+    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres`, `-mariadb` or `-trino`]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct LabUp {
-    /// What to start: ceph (a monitor, a manager, three OSDs and a RADOS gateway with an S3 and a Swift user), postgres or mariadb
+    /// What to start: ceph (a monitor, a manager, three OSDs and RADOS gateways with an S3 and a Swift user), postgres, mariadb or trino (a query engine, with its tables in a bucket)
     pub(crate) system: System,
-    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres` or `-mariadb`]
+    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres`, `-mariadb` or `-trino`]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Port of the gateway, or of the first database server [default: a free one]
+    /// Port of the first gateway or database server, or of Trino's coordinator; the others have those after it [default: free ones]
     #[arg(long)]
     pub(crate) port: Option<u16>,
+    /// ceph: how many gateways, which serve the same buckets [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) gateways: Option<usize>,
     /// postgres, mariadb: how many servers [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) instances: Option<usize>,
@@ -420,6 +423,29 @@ pub(crate) struct LabUp {
     /// Size of each of the two cache OSDs, in memory [default: 1GiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) cache_size: Option<u64>,
+    #[command(flatten)]
+    pub(crate) trino: LabTrino,
+}
+
+/// The query engine.
+#[derive(Args, Debug)]
+pub(crate) struct LabTrino {
+    /// trino: workers besides the coordinator; without any, the coordinator works itself [default: 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<usize>,
+    /// trino: the most that the heap of each process may take [default: 2GiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) heap: Option<u64>,
+    /// trino: directory of a Java 24 or later [default: found by JAVA_HOME, PATH, or in /usr/lib/jvm]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) jdk: Option<PathBuf>,
+    /// trino: S3 server for its tables, with the keys of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY and the region of AWS_REGION
+    /// [default: the gateway of the lab's ceph]
+    #[arg(long, value_name = "URL")]
+    pub(crate) s3: Option<String>,
+    /// trino: bucket for its tables, made if it is missing [default: trino]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) bucket: Option<String>,
 }
 
 /// A setting of a database server: `NAME=VALUE`.

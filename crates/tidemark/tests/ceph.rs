@@ -11,6 +11,8 @@ mod common;
 
 use common::existing::{Bucket, alone_and_together};
 use common::{Output, Place, Record, whitepaper};
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -121,8 +123,8 @@ fn objects_of_another_client_are_read_over_both(lab: &Lab) {
     }
 }
 
-fn signal(lab: &Lab, signal: &str) {
-    let pid = lab.pid(Daemon::Gateway).unwrap().unwrap().to_string();
+fn signal(lab: &Lab, gateway: usize, signal: &str) {
+    let pid = lab.pid(Daemon::Gateway(gateway)).unwrap().unwrap().to_string();
     assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
 }
 
@@ -133,9 +135,9 @@ fn a_stopped_gateway_is_an_outage(lab: &Lab) {
     let record = std::thread::scope(|scope| {
         let running = scope.spawn(|| place.run(&document));
         std::thread::sleep(Duration::from_secs(9));
-        signal(lab, "-STOP");
+        signal(lab, 0, "-STOP");
         std::thread::sleep(Duration::from_secs(10));
-        signal(lab, "-CONT");
+        signal(lab, 0, "-CONT");
         running.join().unwrap()
     });
     let silence = record.stage("main")["works"][0]["silence_ns"].as_u64().unwrap();
@@ -208,7 +210,7 @@ fn a_killed_gateway_is_a_failure(lab: &Lab) {
     let document = place.write("kill.xml", &whitepaper("", &s3(lab), 15));
     let child = place.start(&["run", document.to_str().unwrap(), "--json"]);
     std::thread::sleep(Duration::from_secs(9));
-    signal(lab, "-KILL");
+    signal(lab, 0, "-KILL");
     let begun = Instant::now();
     let output = child.wait_with_output().unwrap();
     assert!(begun.elapsed() < Duration::from_secs(300), "it must not hang");
@@ -222,5 +224,152 @@ fn a_killed_gateway_is_a_failure(lab: &Lab) {
     assert!(read["ok"].as_u64().unwrap() > 0, "what was measured before stays");
     assert!(read["faults"]["refused"].as_u64().unwrap() > 0, "{read}");
     assert_ne!(record.stage("cleanup")["state"], "completed", "nothing could be cleaned up");
-    lab.restart_gateway(&mut |_| {}).unwrap();
+    lab.restart_gateway(0, &mut |_| {}).unwrap();
+}
+
+/// The lab as the command line brings it up, with three gateways: all serve the same objects, each is observed, and one that is killed
+/// in the middle of streams of queries is named by its run and by the lab's status.
+#[test]
+#[ignore = "needs the Ceph packages; `make test` runs it"]
+fn three_gateways() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
+    let place = Place::new();
+    let directory = place.path("lab");
+    let _down = Down(&directory);
+    let lab = |arguments: &[&str]| {
+        let system: &[&str] = if arguments[0] == "up" { &["ceph"] } else { &[] };
+        let dir = ["--dir", directory.to_str().unwrap()];
+        place.tidemark(&[&["lab"], &arguments[..1], system, &arguments[1..], &dir].concat())
+    };
+    let up = lab(&["up", "--gateways", "3"]);
+    assert_eq!(up.code, 0, "{}", up.stderr);
+    let open = Lab::open(&directory).unwrap();
+    let endpoints = open.endpoints();
+    let environment = lab(&["env"]).stdout;
+    let expected = format!("export TIDEMARK_LAB_GATEWAYS='{}'", endpoints.join(","));
+    assert!(endpoints.len() == 3 && environment.contains(&expected), "{environment}");
+
+    all_serve_the_same_objects_and_are_observed(&open, &endpoints);
+    let killed = a_gateway_killed_in_the_middle_of_streams_is_named(&open, &endpoints);
+    let status = lab(&["status"]);
+    assert_ne!(status.code, 0);
+    let line = |name: &str| status.stdout.lines().find(|line| line.contains(name)).unwrap().to_owned();
+    assert!(line("client.rgw.lab-1").contains("stopped"), "{}", status.stdout);
+    assert!(line("client.rgw.lab-2").contains("running"), "{}", status.stdout);
+    assert!(line(&killed).ends_with("no answer") && !line(&endpoints[2]).contains("no answer"));
+    assert_eq!(lab(&["up"]).code, 0);
+    assert_eq!(lab(&["status"]).code, 0, "it is back");
+
+    let pids: Vec<_> = open.daemons().iter().map(|daemon| open.pid(*daemon).unwrap().unwrap()).collect();
+    assert_eq!(pids.len(), 8);
+    assert_eq!(lab(&["down"]).code, 0);
+    assert!(!directory.exists());
+    // Whoever inherits what the command has left may be slow to reap it: a process that has ended has no command line.
+    let runs = |pid: &u32| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
+    assert!(!pids.iter().any(runs), "no process is left");
+}
+
+/// A target in S3 on these addresses, without its braces.
+fn on(lab: &Lab, endpoints: &str) -> String {
+    let keys = lab.credentials();
+    format!(
+        "kind: s3, endpoints: '{endpoints}', access_key: {}, secret_key: {}",
+        keys.access_key, keys.secret_key
+    )
+}
+
+fn all_serve_the_same_objects_and_are_observed(lab: &Lab, endpoints: &[String]) {
+    let place = Place::new();
+    let document = |endpoints: &str, stages: &str| {
+        let observe = format!(
+            "observe: {{processes: ['radosgw {}'], ceph_sockets: '{}'}}",
+            lab.ceph_conf().display(),
+            lab.admin_sockets().display()
+        );
+        let target = on(lab, endpoints);
+        let text = format!(
+            "name: one\nseed: 5\n{observe}\ntarget: {{{target}}}\ncontent: {{verify: true}}\nstages:\n{stages}"
+        );
+        place.write("document.yaml", &text)
+    };
+    let fill =
+        "  - init: {containers: 1}\n  - prepare: {containers: 1, objects: 1-20, sizes: 4KB, workers: 2}\n";
+    assert_eq!(place.run(&document(&endpoints[0], fill)).code, 0);
+    let read = "  - name: main\n    load: {workers: 6, total_operations: 1800, containers: 1, operations: [{get: {objects: 1-20}}]}\n";
+    for endpoint in endpoints {
+        let record = place.run(&document(endpoint, read));
+        let get = record.operation("main", "get");
+        assert_eq!((&get["ok"], &get["verified"]), (&1_800.into(), &1_800.into()), "{endpoint}: {get}");
+    }
+    let record = place.run(&document(&endpoints.join(","), read));
+    let each = record.stage("main")["works"][0]["endpoints"].as_array().unwrap();
+    let served: Vec<_> =
+        each.iter().map(|one| (one["endpoint"].as_str().unwrap(), one["ok"].as_u64().unwrap())).collect();
+    let expected: Vec<_> = endpoints.iter().map(|endpoint| (endpoint.as_str(), 600)).collect();
+    assert_eq!(served, expected, "workers share them evenly");
+    let nodes = record.value["nodes"].to_string();
+    for seen in [
+        "radosgw.rgw.lab",
+        "radosgw.rgw.lab-1",
+        "radosgw.rgw.lab-2",
+        "client.rgw.lab",
+        "client.rgw.lab-1",
+        "client.rgw.lab-2",
+    ] {
+        assert!(nodes.contains(&format!("\"{seen}\"")), "{seen} is not observed: {nodes}");
+    }
+}
+
+/// Gives its address.
+fn a_gateway_killed_in_the_middle_of_streams_is_named(lab: &Lab, endpoints: &[String]) -> String {
+    let place = Place::new();
+    let text = format!(
+        "name: streams\nseed: 5\ntarget: {{kind: datafusion, storage: {{{}}}, bucket: lake}}\nstages:\n  \
+         - prepare: {{tables: tpch, scale: 0.01}}\n  - name: main\n    load: {{tables: tpch, scale: 0.01, streams: 2, passes: 4, \
+         queries: [q1, q3, q5, q6, q10, q12, q14, q19], allowed_failures: 100%}}\n",
+        on(lab, &endpoints.join(","))
+    );
+    let document = place.write("streams.yaml", &text);
+    let mut child = place.start(&["run", document.to_str().unwrap(), "--json"]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let is_first_second = |line: &String| {
+        let event: Value = serde_json::from_str(line).unwrap();
+        event["event"] == "second" && event["stage"] == 1
+    };
+    let mut seen: Vec<String> = Vec::new();
+    while !seen.last().is_some_and(is_first_second) {
+        seen.push(lines.next().unwrap_or_else(|| panic!("no load: {seen:?}")));
+    }
+    signal(lab, 1, "-KILL");
+    seen.extend(lines);
+    let output = child.wait_with_output().unwrap();
+    let record = Record::from(&Output {
+        code: output.status.code().unwrap_or(-1),
+        stdout: seen.join("\n"),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    });
+    assert_eq!(record.state(), "completed", "{}", record.value["findings"]);
+    let made = record.stage("prepare")["works"][0]["endpoints"].as_array().unwrap();
+    assert!(
+        made.iter().all(|one| one["ok"].as_u64() > Some(0)),
+        "all took part in making the tables: {made:?}"
+    );
+    let work = &record.stage("main")["works"][0];
+    let counts = |what: &str| -> Vec<u64> {
+        work["endpoints"].as_array().unwrap().iter().map(|one| one[what].as_u64().unwrap()).collect()
+    };
+    let (ok, failed) = (counts("ok"), counts("failed"));
+    assert!(ok.iter().all(|ok| *ok > 0), "{ok:?}");
+    assert!(failed[1] > 0 && failed[0] + failed[2] == 0, "{failed:?}");
+    let operations = work["operations"].as_array().unwrap();
+    let sum = |what: &str| operations.iter().map(|one| one[what].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("ok") + sum("failed"), 2 * 4 * 8, "the streams went on to their ends");
+    let refused: u64 = operations.iter().filter_map(|one| one["faults"]["refused"].as_u64()).sum();
+    assert!(refused > 0 && sum("ok") > 0, "{operations:?}");
+    let findings = record.value["findings"].as_array().unwrap();
+    let named =
+        findings.iter().find(|one| one["rule"].as_str().is_some_and(|rule| rule.starts_with("endpoint-")));
+    let title = named.unwrap_or_else(|| panic!("{findings:?}"))["title"].as_str().unwrap();
+    assert!(title.contains(&endpoints[1]), "{title}");
+    endpoints[1].clone()
 }

@@ -26,6 +26,7 @@ fn help() {
     for command in ["run", "compare", "serve", "driver", "status"] {
         insta::assert_snapshot!(format!("help_{command}"), printed(&place, &[command, "--help"]));
     }
+    insta::assert_snapshot!("help_lab_up", printed(&place, &["lab", "up", "--help"]));
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn errors() {
     );
     place.write("foreign", &"somebody's data\n".repeat(100_000));
     place.write("strange.json", "{}");
-    let commands: [&[&str]; 10] = [
+    let commands: [&[&str]; 13] = [
         &["check", "keys.yaml"],
         &["check", "placeholder.xml"],
         &["run", "no-such-file.xml"],
@@ -84,6 +85,9 @@ fn errors() {
         &["object", "get", "--endpoint", "http://127.0.0.1:9", "--no-report"],
         &["block", "randwrite", "foreign", "--size", "1MiB", "--no-report"],
         &["status", "--controller", "http://127.0.0.1:9"],
+        &["lab", "up", "trino", "--workers", "2"],
+        &["lab", "up", "trino", "--layout", "baseline"],
+        &["lab", "up", "trino", "--s3", "http://127.0.0.1:9"],
     ];
     let texts: Vec<String> = commands.iter().map(|arguments| printed(&place, arguments)).collect();
     insta::assert_snapshot!("errors", texts.join("\n"));

@@ -2,13 +2,17 @@
 //!
 //! Engines differ in the order of rows that a query leaves open, in the digits of a quotient, and in how they write a number. A
 //! digest has the number of rows and a sum over each column: of numbers their sum, of anything else a sum of hashes. Two agree when
-//! rows and hashes are equal and sums of numbers differ by less than a millionth of what was added up.
+//! rows and hashes are equal and sums of numbers differ by less than a millionth of what was added up, and by what an engine that cuts
+//! quotients off after some digits can have left out.
 
 use std::fmt;
 use tidemark_measure::rng;
 
 /// How much two sums may differ, as a share of the sum of magnitudes.
 const TOLERANCE: f64 = 1e-6;
+
+/// Numbers with so many decimals or more may be quotients that were cut off: amounts of money have two, their products four.
+const CUT_OFF: usize = 6;
 
 /// An answer as a few numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +32,8 @@ struct Column {
     sum: f64,
     /// The sum of their magnitudes: what the tolerance is a share of.
     magnitude: f64,
+    /// The most by which its sum can be too small or too large, because quotients were cut off; not kept with known answers.
+    cut_off: f64,
     /// A sum of hashes of the texts.
     hash: u64,
 }
@@ -77,7 +83,7 @@ impl Digest {
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.rows)?;
-        for Column { nulls, numbers, sum, magnitude, hash } in &self.columns {
+        for Column { nulls, numbers, sum, magnitude, hash, .. } in &self.columns {
             write!(formatter, " {nulls}/{numbers}/{sum:.9e}/{magnitude:.9e}/{hash:016x}")?;
         }
         Ok(())
@@ -96,6 +102,7 @@ impl Column {
                 self.numbers += 1;
                 self.sum += number;
                 self.magnitude += number.abs();
+                self.cut_off += last_place(cell);
             }
             None => {
                 let hash = cell.bytes().fold(0, |hash, byte| rng::mix(hash, &[u64::from(byte)]));
@@ -111,7 +118,7 @@ impl Column {
         if self.numbers != known.numbers || self.hash != known.hash {
             return Err("values differ".into());
         }
-        let most = TOLERANCE * self.magnitude.max(known.magnitude);
+        let most = TOLERANCE * self.magnitude.max(known.magnitude) + self.cut_off.max(known.cut_off);
         match (self.sum - known.sum).abs() <= most {
             true => Ok(()),
             false => Err(format!("the sum is {} instead of {}", self.sum, known.sum)),
@@ -127,6 +134,7 @@ impl Column {
             sum: next()?.parse().ok()?,
             magnitude: next()?.parse().ok()?,
             hash: u64::from_str_radix(next()?, 16).ok()?,
+            cut_off: 0.0,
         })
     }
 }
@@ -136,6 +144,18 @@ fn number(cell: &str) -> Option<f64> {
     let digits = cell.strip_prefix(['-', '+']).unwrap_or(cell);
     let begins = digits.bytes().next().is_some_and(|byte| byte.is_ascii_digit() || byte == b'.');
     cell.parse().ok().filter(|number: &f64| begins && number.is_finite())
+}
+
+/// One unit of the last place of a number that may have been cut off there; otherwise 0.
+fn last_place(cell: &str) -> f64 {
+    match cell.split_once('.') {
+        Some((_, decimals))
+            if decimals.len() >= CUT_OFF && decimals.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            10f64.powi(-i32::try_from(decimals.len()).unwrap_or(i32::MAX))
+        }
+        _ => 0.0,
+    }
 }
 
 #[cfg(test)]
@@ -175,6 +195,15 @@ mod tests {
             digest(&[&[Some("100.6")], &[Some("-99.5")]]).agrees(&sums).is_err(),
             "a tenth of two hundred"
         );
+    }
+
+    #[test]
+    fn quotients_may_be_cut_off_and_amounts_may_not() {
+        let known = digest(&[&[Some("0.0499876543")], &[Some("0.0500009999")]]);
+        let answer = |one, other| digest(&[&[Some(one)], &[Some(other)]]);
+        assert_eq!(answer("0.049987", "0.050000").agrees(&known), Ok(()));
+        assert!(answer("0.049984", "0.050000").agrees(&known).is_err());
+        assert!(answer("0.0499", "0.0500").agrees(&known).is_err());
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from 'preact';
 import type { TargetForm } from '../../api';
-import { furtherKeys, volumeKeys, type Load, type Stage, type VolumeStage } from '../../document/load';
+import { chosenOf, furtherKeys, volumeKeys, type Load, type Stage, type VolumeStage } from '../../document/load';
 import { fields, type Values } from '../../document/target';
 import { Choice } from '../../parts/choice';
 import { Field, Settings } from './setting';
@@ -111,7 +111,7 @@ function OnVolumes({ load, target, said, change }: Props) {
           before={name}
           fields={fields(form, values).map((field) => ({ ...field, begins: false }))}
           main={({ key }) => mainOfVolumes.has(key.name)}
-          values={values}
+          values={chosenOf(form, values)}
           wrong={(path) => said[`volumeStages.${at}.${path}`]}
           enter={(path, value) => set({ values: { ...values, [path]: value } })}
           sweep

@@ -183,6 +183,23 @@ mod tests {
     }
 
     #[test]
+    fn of_endpoints_that_share_requests_requests_are_told() {
+        let shared = |numbers| {
+            let mut run = with(numbers);
+            work(&mut run).endpoints.iter_mut().for_each(|own| own.kind = EndpointKind::Shared);
+            run
+        };
+        let dead =
+            said(&shared([(2_000, 0, 10 * MS), (0, 500, 0), (2_000, 0, 10 * MS)]), "endpoint-dead").unwrap();
+        assert_eq!(dead.title(), "none of the 500 requests at http://b succeeded");
+        assert!(dead.detail().contains("A request goes to the endpoint whose connection is free first"));
+        assert_eq!(dead.evidence()[1], "http://b: 500 requests, none succeeded");
+        let slow =
+            said(&shared([(2_000, 0, 10 * MS), (2_000, 0, 10 * MS), (1_000, 0, 25 * MS)]), "endpoint-slow");
+        assert!(slow.unwrap().title().starts_with("http://c was 2.5 times as slow as the other endpoints"));
+    }
+
+    #[test]
     fn equals_and_accidents_are_not() {
         for numbers in [
             [(2_000, 0, 10 * MS), (2_000, 0, 11 * MS), (1_500, 0, 14 * MS)],

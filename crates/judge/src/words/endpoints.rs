@@ -20,14 +20,14 @@ pub struct Served {
 }
 
 impl Served {
-    fn line(&self) -> String {
+    fn line(&self, counted: &str) -> String {
         let total = self.ok.saturating_add(self.failed);
-        let operations = units::count(total);
+        let all = units::count(total);
         if self.ok == 0 {
-            return format!("{}: {operations} operations, none succeeded", self.endpoint);
+            return format!("{}: {all} {counted}, none succeeded", self.endpoint);
         }
         format!(
-            "{}: {operations} operations, {} succeeded, median {}, p99 {}",
+            "{}: {all} {counted}, {} succeeded, median {}, p99 {}",
             self.endpoint,
             success_percent(self.ok, total),
             units::duration_ns(self.median_ns),
@@ -90,11 +90,13 @@ impl Tell for Endpoints {
 
     fn title(&self) -> Phrase {
         match self {
-            Endpoints::Dead { endpoint, failed, .. } => {
-                phrase!["none of the ", count(*failed), " operations at ", endpoint, " succeeded"]
+            Endpoints::Dead { endpoint, kind, failed, .. } => {
+                phrase!["none of the ", count(*failed), " ", counted(*kind), " at ", endpoint, " succeeded"]
             }
             Endpoints::Outage { endpoint, kind, seconds, .. } => phrase![
-                "no operation at ",
+                "no ",
+                counted(*kind).trim_end_matches('s'),
+                " at ",
                 endpoint,
                 " succeeded for ",
                 count(*seconds),
@@ -104,7 +106,9 @@ impl Tell for Endpoints {
             ],
             Endpoints::Failing { endpoint, kind, failed, failed_elsewhere, .. } => phrase![
                 percent(*failed),
-                " of the operations at ",
+                " of the ",
+                counted(*kind),
+                " at ",
                 endpoint,
                 " failed, ",
                 percent(*failed_elsewhere),
@@ -128,21 +132,32 @@ impl Tell for Endpoints {
 
     fn detail(&self) -> String {
         match self {
+            Endpoints::Dead { kind: EndpointKind::Shared, .. }
+            | Endpoints::Failing { kind: EndpointKind::Shared, .. } => {
+                "Look at that server and the way to it. A request goes to the endpoint whose connection is free first, and does not go \
+                 elsewhere when it fails: one endpoint of several makes operations fail that need them all."
+                    .into()
+            }
             Endpoints::Dead { .. } | Endpoints::Failing { .. } => {
                 "Look at that server and the way to it. The clients of an endpoint stay with it: their operations fail, and \
                  do not go elsewhere."
                     .into()
             }
-            Endpoints::Outage { from_second, seconds, missing, failed, .. } => format!(
-                "From second {from_second} to second {}, about {} operations are missing at its usual rate; {} failed meanwhile. \
+            Endpoints::Outage { kind, from_second, seconds, missing, failed, .. } => format!(
+                "From second {from_second} to second {}, about {} {} are missing at its usual rate; {} failed meanwhile. \
                  Look at that server's log for this time.",
                 from_second.saturating_add(*seconds),
                 units::count(missing.round() as u64),
+                counted(*kind),
                 units::count(*failed),
             ),
             Endpoints::Slow { kind: EndpointKind::Endpoint, .. } => {
                 "The result mixes the response times of unequal servers, and in a closed loop the workers of the slow one \
                  do fewer operations."
+                    .into()
+            }
+            Endpoints::Slow { kind: EndpointKind::Shared, .. } => {
+                "The result mixes the response times of unequal servers: an operation takes as long as the slowest of its requests."
                     .into()
             }
             Endpoints::Slow { kind: EndpointKind::Instance, .. } => {
@@ -154,17 +169,25 @@ impl Tell for Endpoints {
     }
 
     fn evidence(&self) -> Vec<String> {
-        let (Endpoints::Dead { all, .. }
-        | Endpoints::Outage { all, .. }
-        | Endpoints::Failing { all, .. }
-        | Endpoints::Slow { all, .. }) = self;
-        all.iter().map(Served::line).collect()
+        let (Endpoints::Dead { kind, all, .. }
+        | Endpoints::Outage { kind, all, .. }
+        | Endpoints::Failing { kind, all, .. }
+        | Endpoints::Slow { kind, all, .. }) = self;
+        all.iter().map(|one| one.line(counted(*kind))).collect()
     }
 }
 
 fn plural(kind: EndpointKind) -> &'static str {
     match kind {
-        EndpointKind::Endpoint => "endpoints",
+        EndpointKind::Endpoint | EndpointKind::Shared => "endpoints",
         EndpointKind::Instance => "instances",
+    }
+}
+
+/// What is counted.
+fn counted(kind: EndpointKind) -> &'static str {
+    match kind {
+        EndpointKind::Endpoint | EndpointKind::Instance => "operations",
+        EndpointKind::Shared => "requests",
     }
 }

@@ -11,6 +11,8 @@ use crate::ports;
 
 /// The most servers that the ports and memory of one machine are meant for.
 const MOST_INSTANCES: usize = 64;
+/// What is wrong with a port that leaves no room for those after it.
+const FIRST_PORT: &str = "the first server's port";
 
 /// What database servers are wanted. What is `None` is as the existing servers have it, or as usual in new ones.
 #[derive(Clone, Debug)]
@@ -57,7 +59,7 @@ impl DatabaseOptions {
         let mut ports: Vec<u16> = Vec::new();
         for instance in 0..instances {
             ports.push(match self.port {
-                Some(first) => port(first, instance)?,
+                Some(first) => ports::after(FIRST_PORT, first, instance)?,
                 None => ports::choose(server.daemon(instance), home.dir(), &ports)?,
             });
         }
@@ -104,7 +106,7 @@ impl DatabaseOptions {
         wanted.settings.extend(self.settings.iter().cloned());
         if let Some(first) = self.port {
             for (instance, own) in wanted.ports.iter_mut().enumerate() {
-                *own = port(first, instance)?;
+                *own = ports::after(FIRST_PORT, first, instance)?;
             }
         }
         if wanted != *shape {
@@ -126,12 +128,4 @@ impl DatabaseOptions {
             }
         }
     }
-}
-
-/// The port of a server, given that of the first.
-fn port(first: u16, instance: usize) -> Result<u16, LabError> {
-    let port = u16::try_from(instance).ok().and_then(|more| first.checked_add(more)).filter(|_| first > 0);
-    let (option, allowed) =
-        ("the first server's port", "from 1 to 65535, with as many after it as there are servers");
-    port.ok_or(LabError::BadOption { option, value: first.into(), allowed })
 }

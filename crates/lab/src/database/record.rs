@@ -101,6 +101,8 @@ pub(crate) struct Shape {
 impl Made for Shape {
     type Credentials = Credentials;
 
+    const ASKED: &'static str = "databases";
+
     fn is_of(system: System) -> bool {
         system.database().is_some()
     }

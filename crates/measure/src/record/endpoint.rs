@@ -1,22 +1,25 @@
-//! What a work did at each of the servers, or of the databases, that its slots are spread over.
+//! What a work did at each of the servers, or of the databases, that its operations or their requests are spread over.
 
 use crate::counts::FaultCounts;
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What the slots of a work are spread over.
+/// What a work is spread over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndpointKind {
-    /// Servers of one and the same storage.
+    /// Servers of one and the same storage, each of which gets operations of its own.
     #[default]
     Endpoint,
+    /// Servers of one and the same storage that share the requests of every operation. What is counted of them are requests.
+    Shared,
     /// Instances: each a storage of its own, which only the load has in common with the others.
     Instance,
 }
 
-/// What a work did at one of its target's endpoints, over all its operations: those due within the window.
+/// What a work did at one of its target's endpoints, over all its operations: those due within the window. Where endpoints are
+/// [`Shared`](EndpointKind::Shared), it is of requests instead, from sent to done.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndpointUse {

@@ -127,10 +127,13 @@ static ENDPOINT: Key<Endpoints> = Key::new("endpoint", "Address of the server", 
     .example("http://10.0.0.1:8000")
     .otherwise("this or `endpoints` is required")
     .expanded();
-static ENDPOINTS: Key<Endpoints> =
-    Key::new("endpoints", "Addresses of the server, which workers share evenly", ENDPOINTS_SHAPE)
-        .otherwise("instead")
-        .expanded();
+static ENDPOINTS: Key<Endpoints> = Key::new(
+    "endpoints",
+    "Addresses of the server, which workers share evenly: a list, or one value with commas",
+    ENDPOINTS_SHAPE,
+)
+.otherwise("instead")
+.expanded();
 static ACCESS_KEY: OrFile = OrFile::new("access_key", "access_key_file", "Access key")
     .otherwise("none: requests are not signed")
     .example("${TIDEMARK_SECRET_ACCESS_KEY}");
@@ -218,10 +221,13 @@ static AUTH: Key<Kinds> = Key::new("auth", "How to get a token", Kinds(&AUTHS))
 static SWIFT_ENDPOINT: Key<Endpoints> = Key::new("endpoint", "Address of the server", ENDPOINTS_SHAPE)
     .otherwise("from the authentication")
     .expanded();
-static SWIFT_ENDPOINTS: Key<Endpoints> =
-    Key::new("endpoints", "Addresses of the server, which workers share evenly", ENDPOINTS_SHAPE)
-        .otherwise("instead")
-        .expanded();
+static SWIFT_ENDPOINTS: Key<Endpoints> = Key::new(
+    "endpoints",
+    "Addresses of the server, which workers share evenly: a list, or one value with commas",
+    ENDPOINTS_SHAPE,
+)
+.otherwise("instead")
+.expanded();
 static POLICY: Key<Text> = Key::new("policy", "Storage policy of new containers", Text);
 
 fn swift(table: &mut Table<'_>) -> Option<Swift> {
@@ -328,9 +334,9 @@ fn swift_auth((kind, mut table): (&Mapping, Table<'_>)) -> Option<SwiftAuth> {
 }
 
 /// The addresses of servers.
-type Endpoints = OneOrList<Parsed<String>>;
+type Endpoints = OneOrList<Parsed<Vec<String>>>;
 
-const ENDPOINTS_SHAPE: Endpoints = OneOrList(Parsed("`http://host:port`", values::server));
+const ENDPOINTS_SHAPE: Endpoints = OneOrList(Parsed("`http://host:port`", values::servers));
 
 /// What all servers that are reached over HTTP have.
 static HTTP: Mapping = Mapping::new(
@@ -356,8 +362,8 @@ static KEEP_ALIVE: Key<Flag> = Key::new("keep_alive", "Keep connections open", F
 
 fn http(table: &mut Table<'_>, one: &Key<Endpoints>, several: &Key<Endpoints>) -> Http {
     table.contradiction(one, several, "one address or a list of them");
-    let mut endpoints = table.all(one);
-    endpoints.extend(table.all(several));
+    let mut endpoints: Vec<String> = table.all(one).into_iter().flatten().collect();
+    endpoints.extend(table.all(several).into_iter().flatten());
     Http {
         endpoints,
         timeout_ns: table.value(&TIMEOUT),

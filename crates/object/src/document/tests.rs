@@ -147,6 +147,8 @@ fn the_defaults_of_keys_are_those_of_jobs() {
     };
     let Target::S3(s3) = of("{kind: s3, endpoint: 'http://h'}") else { panic!() };
     assert_eq!(s3.http, job::Http { endpoints: vec!["http://h".into()], ..job::Http::default() });
+    let Target::S3(s3) = of("{kind: s3, endpoints: 'http://a:1,http://b:2'}") else { panic!() };
+    assert_eq!(s3.http.endpoints, ["http://a:1", "http://b:2"], "as a variable brings them");
     assert_eq!(of("{kind: mock}"), of("mock"));
     assert_eq!(of("{kind: embedded}"), of("embedded"));
 }

@@ -18,11 +18,11 @@ use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tidemark_load::engine::{Clock, OpenError};
 use tidemark_measure::fault::Fault;
+use tidemark_measure::record::{EndpointKind, EndpointUse};
 use tidemark_reactor::Reactor;
 use tokio::sync::oneshot;
 
@@ -33,7 +33,7 @@ const PAGE: u32 = 1000;
 #[derive(Debug)]
 pub struct Store {
     jobs: Sender<Job>,
-    endpoints: Arc<[Counted]>,
+    counts: Arc<[Mutex<EndpointUse>]>,
 }
 
 /// What is asked of a bucket. Keys and tags are as they are, not encoded.
@@ -131,30 +131,6 @@ pub struct StoreError {
     pub words: String,
 }
 
-/// What went over an endpoint.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EndpointCount {
-    /// Its address.
-    pub endpoint: String,
-    /// Requests, each counted once however often it was tried.
-    pub requests: u64,
-    /// Those that failed.
-    pub failed: u64,
-    /// Bytes of content, both ways.
-    pub bytes: u64,
-    /// Time of all requests, summed, nanoseconds.
-    pub waited_ns: u64,
-}
-
-#[derive(Debug, Default)]
-struct Counted {
-    endpoint: String,
-    requests: AtomicU64,
-    failed: AtomicU64,
-    bytes: AtomicU64,
-    waited_ns: AtomicU64,
-}
-
 struct Job {
     ask: Ask,
     answer: oneshot::Sender<Result<Served, StoreError>>,
@@ -168,8 +144,7 @@ impl Store {
     pub fn open(target: &S3, bucket: &str, connections: u32) -> Result<Self, OpenError> {
         let endpoints = resolve(target)?;
         let target = Arc::new(target.clone());
-        let counted = |endpoint: &Arc<Endpoint>| Counted { endpoint: endpoint.url(), ..Counted::default() };
-        let counts: Arc<[Counted]> = endpoints.iter().map(counted).collect();
+        let counts: Arc<[_]> = endpoints.iter().map(|endpoint| Mutex::new(unused(endpoint.url()))).collect();
         let (jobs, queue) = unbounded();
         for number in 0..connections.max(1) as usize {
             let place = number % endpoints.len();
@@ -185,7 +160,7 @@ impl Store {
             let started = thread.spawn(move || connection.serve(&queue));
             started.map_err(|error| OpenError(format!("cannot start a thread for a connection: {error}")))?;
         }
-        Ok(Self { jobs, endpoints: counts })
+        Ok(Self { jobs, counts })
     }
 
     /// Sends a request, and waits for what it brings.
@@ -202,18 +177,29 @@ impl Store {
         answered.await.map_err(|_| gone())?
     }
 
-    /// What went over each endpoint so far.
-    pub fn endpoints(&self) -> Vec<EndpointCount> {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let count = |counted: &Counted| EndpointCount {
-            endpoint: counted.endpoint.clone(),
-            requests: read(&counted.requests),
-            failed: read(&counted.failed),
-            bytes: read(&counted.bytes),
-            waited_ns: read(&counted.waited_ns),
-        };
-        self.endpoints.iter().map(count).collect()
+    /// The addresses of its endpoints.
+    pub fn endpoints(&self) -> Vec<String> {
+        self.counts.iter().map(|count| lock(count).endpoint.clone()).collect()
     }
+
+    /// What the requests that ended since the last call did at each of its endpoints. Each is counted once, however often it was tried,
+    /// and its bytes are of content, both ways.
+    pub fn take(&self) -> Vec<EndpointUse> {
+        let taken = |count: &Mutex<EndpointUse>| {
+            let mut own = lock(count);
+            let anew = unused(own.endpoint.clone());
+            std::mem::replace(&mut *own, anew)
+        };
+        self.counts.iter().map(taken).collect()
+    }
+}
+
+fn unused(endpoint: String) -> EndpointUse {
+    EndpointUse { endpoint, kind: EndpointKind::Shared, ..EndpointUse::default() }
+}
+
+fn lock(count: &Mutex<EndpointUse>) -> std::sync::MutexGuard<'_, EndpointUse> {
+    count.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One connection: what its thread needs.
@@ -222,7 +208,7 @@ struct Connection {
     endpoint: Arc<Endpoint>,
     place: usize,
     bucket: String,
-    counts: Arc<[Counted]>,
+    counts: Arc<[Mutex<EndpointUse>]>,
 }
 
 impl Connection {
@@ -262,17 +248,22 @@ impl Connection {
         took_ns: u64,
         mask: &Mask,
     ) -> Result<Served, StoreError> {
-        let add = |count: &AtomicU64, more: u64| _ = count.fetch_add(more, Ordering::Relaxed);
-        let counted = &self.counts[self.place];
-        add(&counted.requests, 1);
-        add(&counted.waited_ns, took_ns);
-        match served {
-            Ok(served) => {
-                add(&counted.bytes, served.bytes.len() as u64 + ask.sent());
-                Ok(Served { endpoint: self.place, took_ns, ..served })
+        let mut own = lock(&self.counts[self.place]);
+        match &served {
+            // That there is no such object, or that a condition does not hold, is an answer, too.
+            Err(failure) if !matches!(failure.fault, Fault::NotFound | Fault::Precondition) => {
+                own.faults.count(failure.fault);
             }
+            answered => {
+                own.ok += 1;
+                own.bytes += answered.as_ref().map_or(0, |served| served.bytes.len() as u64 + ask.sent());
+                own.response.record(took_ns);
+            }
+        }
+        drop(own);
+        match served {
+            Ok(served) => Ok(Served { endpoint: self.place, took_ns, ..served }),
             Err(failure) => {
-                add(&counted.failed, 1);
                 let what = ask.describe(&decode(self.bucket.as_bytes()));
                 let words = format!("{what} at {}: {}", self.endpoint.url(), failure.text);
                 Err(StoreError { fault: failure.fault, words: mask.apply(words).into_owned() })

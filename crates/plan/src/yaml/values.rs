@@ -118,6 +118,11 @@ pub fn server(text: &str) -> Result<String, Problem> {
     address(text, false)
 }
 
+/// The addresses of one server or of several, with commas between them.
+pub fn servers(text: &str) -> Result<Vec<String>, Problem> {
+    text.split(',').map(|one| server(one.trim())).collect()
+}
+
 /// The address of a service, with a path if it has one; given without a slash at its end.
 pub fn service(text: &str) -> Result<String, Problem> {
     address(text, true)

@@ -5,7 +5,7 @@ use super::figure::Figure;
 use super::scale::Scale;
 use super::series::{Point, seconds, thin, whole_seconds};
 use super::{highest, over_time};
-use crate::endpoints::title;
+use crate::endpoints::{title, unit};
 use tidemark_measure::record::{EndpointUse, Work};
 use tidemark_measure::units;
 
@@ -27,7 +27,7 @@ pub(super) fn throughput_of_endpoints(work: &Work, most_points: usize) -> Option
     let lines: Vec<_> =
         drawn.iter().map(|one| (one.endpoint[same..].to_owned(), points(work, one))).collect();
     let scale = Scale::from_zero(highest(&lines)?);
-    let mut chart = over_time(work, scale, scale.number_ticks(4), "op/s");
+    let mut chart = over_time(work, scale, scale.number_ticks(4), unit(work));
     for (index, (name, points)) in lines.iter().enumerate() {
         chart.line(&thin(points, most_points), index, Stroke::Own, name);
     }
@@ -75,9 +75,9 @@ fn describe(work: &Work) -> String {
         "{} {}; on average between {} ({}) and {} ({}).",
         work.endpoints.len(),
         title(work).to_lowercase(),
-        units::rate(rate(least)),
+        units::rate_in(rate(least), unit(work)),
         least.endpoint,
-        units::rate(rate(most)),
+        units::rate_in(rate(most), unit(work)),
         most.endpoint
     )
 }

@@ -1,43 +1,47 @@
 //! `tidemark lab up | status | env | cut | down | queries`.
 
-use crate::cli::{AnyLab, Lab, LabUp, WhichLab};
+use crate::cli::{AnyLab, Lab, LabTrino, LabUp, WhichLab};
 use crate::exit::{Exit, Stop};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
+use serde::Serialize;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tidemark_control::event::StopRequest;
 use tidemark_lab::{
-    self as lab, DaemonStatus, DatabaseOptions, Databases, DatabasesStatus, LabOptions, LabStatus, System,
+    self as lab, Bucket, DaemonStatus, Database, DatabaseOptions, Databases, DatabasesStatus, Keys, LabError,
+    LabOptions, LabStatus, Storage, System, Trino, TrinoOptions, TrinoStatus,
 };
 
 /// Starts or stops the lab, or shows its state.
 pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
     let mut progress = |text: &str| terminal.remark(text);
     match command {
-        Lab::Up(up) => match up.system.database() {
-            Some(_) => {
-                let options = database_options(up)?;
-                let databases = Databases::up(&options, &mut progress).map_err(Stop::not_ready)?;
-                show_databases(&Databases::status(databases.dir()).map_err(Stop::not_ready)?, terminal);
-                Ok(Exit::Done)
+        Lab::Up(up) => {
+            refuse_others(up)?;
+            match up.system.database() {
+                Some(database) => {
+                    let options = database_options(up, database)?;
+                    let databases = Databases::up(&options, &mut progress).map_err(Stop::not_ready)?;
+                    show_databases(&Databases::status(databases.dir()).map_err(Stop::not_ready)?, terminal);
+                }
+                None if up.system == System::Trino => {
+                    let trino = Trino::up(&trino_options(up)?, &mut progress).map_err(Stop::not_ready)?;
+                    show_trino(&trino.status().map_err(Stop::not_ready)?, terminal);
+                }
+                None => {
+                    let lab = lab::up(&options(up)?, &mut progress).map_err(Stop::not_ready)?;
+                    show(&lab.status().map_err(Stop::not_ready)?, lab.filesystem().as_deref(), terminal);
+                }
             }
-            None => {
-                let lab = lab::up(&options(up)?, &mut progress).map_err(Stop::not_ready)?;
-                show(&lab.status().map_err(Stop::not_ready)?, lab.filesystem().as_deref(), terminal);
-                Ok(Exit::Done)
-            }
-        },
+            Ok(Exit::Done)
+        }
         Lab::Status { which, json } => status_of(which, *json, terminal),
         Lab::Env { which } => {
             let directory = directory(which)?;
-            let variables = match lab::system(&directory).map_err(Stop::not_ready)?.database() {
-                Some(_) => Databases::open(&directory).map(|databases| databases.variables()),
-                None => lab::Lab::open(&directory).map(|lab| lab.variables()),
-            };
-            // Keys are letters and digits, addresses have no quotes: plain single quotes are enough.
-            for (name, value) in variables.map_err(Stop::not_ready)? {
-                terminal.print(&format!("export {name}='{value}'"));
+            for (name, value) in variables(&directory).map_err(Stop::not_ready)? {
+                // Addresses and keys of a server of the user's may have anything in them.
+                terminal.print(&format!("export {name}='{}'", value.replace('\'', "'\\''")));
             }
             Ok(Exit::Done)
         }
@@ -97,21 +101,28 @@ fn status_of(which: &AnyLab, json: bool, terminal: Terminal) -> Result<Exit, Sto
 }
 
 fn status(directory: &Path, json: bool, terminal: Terminal) -> Result<Exit, Stop> {
-    let is_up = match lab::system(directory).map_err(Stop::not_ready)?.database() {
-        Some(_) => {
+    let system = lab::system(directory).map_err(Stop::not_ready)?;
+    let is_up = match system {
+        System::Postgres | System::Mariadb => {
             let status = Databases::status(directory).map_err(Stop::not_ready)?;
             if json {
-                let variables = Databases::open(directory).ok().map(|databases| databases.variables());
-                let variables: Option<serde_json::Map<_, _>> = variables.map(|variables| {
-                    variables.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
-                });
-                terminal.print(&json!({"status": status, "variables": variables}).to_string());
+                print_json(&status, directory, terminal);
             } else {
                 show_databases(&status, terminal);
             }
             status.is_up()
         }
-        None => {
+        System::Trino => {
+            let trino = Trino::open(directory).map_err(Stop::not_ready)?;
+            let status = trino.status().map_err(Stop::not_ready)?;
+            if json {
+                print_json(&status, directory, terminal);
+            } else {
+                show_trino(&status, terminal);
+            }
+            status.is_up()
+        }
+        System::Ceph => {
             let status = lab::status(directory).map_err(Stop::not_ready)?;
             let open = lab::Lab::open(directory).ok();
             if json {
@@ -126,16 +137,28 @@ fn status(directory: &Path, json: bool, terminal: Terminal) -> Result<Exit, Stop
     Ok(if is_up { Exit::Done } else { Exit::NotReady })
 }
 
+/// A status and the lab's variables, if it has been created.
+fn print_json(status: &impl Serialize, directory: &Path, terminal: Terminal) {
+    let variables = variables(directory).ok().map(|variables| {
+        let entries = variables.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
+        entries.collect::<serde_json::Map<_, _>>()
+    });
+    terminal.print(&json!({"status": status, "variables": variables}).to_string());
+}
+
+/// The variables of the lab in a directory.
+fn variables(directory: &Path) -> Result<Vec<(&'static str, String)>, LabError> {
+    Ok(match lab::system(directory)? {
+        System::Postgres | System::Mariadb => Databases::open(directory)?.variables(),
+        System::Trino => Trino::open(directory)?.variables(),
+        System::Ceph => lab::Lab::open(directory)?.variables(),
+    })
+}
+
 /// The cluster of the command line.
 fn options(up: &LabUp) -> Result<LabOptions, Stop> {
-    let of_servers = [
-        ("--instances", up.instances.is_some()),
-        ("--on", up.on.is_some()),
-        ("--set", !up.set.is_empty()),
-        ("--power-cut", up.power_cut),
-    ];
-    refuse(up.system, &of_servers, "postgres or mariadb")?;
     Ok(LabOptions {
+        gateways: up.gateways,
         gateway_port: up.port,
         layout: up.layout,
         slow_iops: up.slow_iops,
@@ -149,18 +172,7 @@ fn options(up: &LabUp) -> Result<LabOptions, Stop> {
 }
 
 /// The database servers of the command line.
-fn database_options(up: &LabUp) -> Result<DatabaseOptions, Stop> {
-    let of_ceph = [
-        ("--layout", up.layout.is_some()),
-        ("--slow-iops", up.slow_iops.is_some()),
-        ("--slow-bandwidth", up.slow_bandwidth.is_some()),
-        ("--metadata-size", up.metadata_size.is_some()),
-        ("--cache-size", up.cache_size.is_some()),
-        ("--filesystem", up.filesystem),
-        ("--copies", up.copies.is_some()),
-    ];
-    refuse(up.system, &of_ceph, "ceph")?;
-    let database = up.system.database().ok_or_else(|| Stop::usage("no such database"))?;
+fn database_options(up: &LabUp, database: Database) -> Result<DatabaseOptions, Stop> {
     Ok(DatabaseOptions {
         instances: up.instances,
         on: up.on.clone(),
@@ -171,11 +183,71 @@ fn database_options(up: &LabUp) -> Result<DatabaseOptions, Stop> {
     })
 }
 
-/// Refuses options of another system.
-fn refuse(system: System, options: &[(&str, bool)], other: &str) -> Result<(), Stop> {
-    match options.iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => {
-            Err(Stop::usage(format!("{option} has no meaning for {system}; it is an option of {other}")))
+/// Trino of the command line.
+fn trino_options(up: &LabUp) -> Result<TrinoOptions, Stop> {
+    let directory = usual_directory(up.system, up.dir.as_ref())?;
+    Ok(TrinoOptions {
+        workers: up.trino.workers,
+        port: up.port,
+        heap_bytes: up.trino.heap,
+        jdk: up.trino.jdk.clone(),
+        ..TrinoOptions::new(directory, storage(&up.trino)?)
+    })
+}
+
+/// Where Trino's tables are to lie: on the server named, or on the lab's cluster.
+fn storage(asked: &LabTrino) -> Result<Storage, Stop> {
+    let bucket = asked.bucket.clone().unwrap_or_else(|| "trino".to_owned());
+    let Some(s3) = &asked.s3 else {
+        let directory = usual_directory(System::Ceph, None)?;
+        let lab = lab::Lab::open(&directory).map_err(|error| match error {
+            LabError::NoLab { dir } => Stop::not_ready(format!(
+                "there is no Ceph cluster for Trino's tables in {}; start one with `tidemark lab up ceph`, or name an S3 server \
+                 with --s3",
+                dir.display()
+            )),
+            other => Stop::not_ready(other),
+        })?;
+        return Ok(lab.storage(bucket));
+    };
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let key = |name: &str| variable(name).ok_or_else(|| Stop::usage(format!("--s3 needs keys: set {name}")));
+    let region = variable("AWS_REGION").unwrap_or_else(|| "us-east-1".to_owned());
+    Ok(Storage {
+        bucket: Bucket { s3: s3.clone(), region, bucket },
+        keys: Keys { access_key: key("AWS_ACCESS_KEY_ID")?, secret_key: key("AWS_SECRET_ACCESS_KEY")? },
+    })
+}
+
+/// Refuses options of other systems.
+fn refuse_others(up: &LabUp) -> Result<(), Stop> {
+    const CEPH: &[System] = &[System::Ceph];
+    const SERVERS: &[System] = &[System::Postgres, System::Mariadb];
+    const TRINO: &[System] = &[System::Trino];
+    let options = [
+        (CEPH, "--gateways", up.gateways.is_some()),
+        (CEPH, "--layout", up.layout.is_some()),
+        (CEPH, "--slow-iops", up.slow_iops.is_some()),
+        (CEPH, "--slow-bandwidth", up.slow_bandwidth.is_some()),
+        (CEPH, "--metadata-size", up.metadata_size.is_some()),
+        (CEPH, "--cache-size", up.cache_size.is_some()),
+        (CEPH, "--filesystem", up.filesystem),
+        (CEPH, "--copies", up.copies.is_some()),
+        (SERVERS, "--instances", up.instances.is_some()),
+        (SERVERS, "--on", up.on.is_some()),
+        (SERVERS, "--set", !up.set.is_empty()),
+        (SERVERS, "--power-cut", up.power_cut),
+        (TRINO, "--workers", up.trino.workers.is_some()),
+        (TRINO, "--heap", up.trino.heap.is_some()),
+        (TRINO, "--jdk", up.trino.jdk.is_some()),
+        (TRINO, "--s3", up.trino.s3.is_some()),
+        (TRINO, "--bucket", up.trino.bucket.is_some()),
+    ];
+    let (asked, is_foreign) = (up.system, |systems: &[System]| !systems.contains(&up.system));
+    match options.into_iter().find(|(systems, _, is_given)| *is_given && is_foreign(systems)) {
+        Some((systems, option, _)) => {
+            let names = systems.iter().map(|system| system.name()).collect::<Vec<_>>().join(" or ");
+            Err(Stop::usage(format!("{option} has no meaning for {asked}; it is an option of {names}")))
         }
         None => Ok(()),
     }
@@ -209,33 +281,52 @@ fn show_daemons(daemons: &[DaemonStatus], labels: &[(String, String)], terminal:
         let pid = daemon.pid.map_or(String::new(), |pid| format!("process {pid}"));
         let state = serde_json::to_value(daemon.state).unwrap_or_default();
         let state = state.as_str().unwrap_or_default().to_owned();
-        terminal.print(&format!("{:12} {state:8} {pid}", daemon.daemon.to_string()));
+        line(&daemon.daemon.to_string(), &format!("{state:8} {pid}"), terminal);
     }
     for (name, value) in labels {
-        terminal.print(&format!("{name:12} {value}"));
+        line(name, value, terminal);
     }
+}
+
+/// A line of a lab's state: what it is about, and what there is to say. The longest names are those of gateways.
+fn line(name: &str, value: &str, terminal: Terminal) {
+    terminal.print(&format!("{name:17} {value}"));
 }
 
 fn show_databases(status: &DatabasesStatus, terminal: Terminal) {
     show_daemons(&status.daemons, &status.labels, terminal);
-    terminal.print(&format!("answering    {} of {}", status.answering, status.endpoints.len()));
-    terminal.print(&format!("endpoints    {}", status.endpoints.join(", ")));
-    terminal.print(&format!("directory    {}", status.data.display()));
-    terminal.print(&format!("keys         {}", status.credentials_file.display()));
+    line("answering", &format!("{} of {}", status.answering, status.endpoints.len()), terminal);
+    line("endpoints", &status.endpoints.join(", "), terminal);
+    line("directory", &status.data.display().to_string(), terminal);
+    line("keys", &status.credentials_file.display().to_string(), terminal);
+}
+
+fn show_trino(status: &TrinoStatus, terminal: Terminal) {
+    show_daemons(&status.daemons, &status.labels, terminal);
+    match &status.active {
+        Some(active) => line("active", &active.join(", "), terminal),
+        None => line("active", "unknown: the coordinator does not respond", terminal),
+    }
+    line("endpoint", &status.endpoint, terminal);
+    line("catalog", status.catalog, terminal);
+    line("keys", &status.credentials_file.display().to_string(), terminal);
 }
 
 fn show(status: &LabStatus, filesystem: Option<&Path>, terminal: Terminal) {
     show_daemons(&status.daemons, &status.labels, terminal);
     match &status.health {
         Some(health) => {
-            terminal.print(&format!("health       {} {}", health.status, health.problems.join("; ")));
+            line("health", &format!("{} {}", health.status, health.problems.join("; ")), terminal);
         }
-        None => terminal.print("health       unknown: the monitor does not respond"),
+        None => line("health", "unknown: the monitor does not respond", terminal),
     }
-    terminal.print(&format!("S3           {}", status.endpoint));
-    terminal.print(&format!("Swift        {}", status.swift_auth_url));
+    for gateway in &status.gateways {
+        let silent = if gateway.answers { "" } else { ": no answer" };
+        line("S3", &format!("{}{silent}", gateway.endpoint), terminal);
+    }
+    line("Swift", &status.swift_auth_url, terminal);
     if let Some(directory) = filesystem {
-        terminal.print(&format!("files        {}", directory.display()));
+        line("files", &directory.display().to_string(), terminal);
     }
-    terminal.print(&format!("keys         {}", status.credentials_file.display()));
+    line("keys", &status.credentials_file.display().to_string(), terminal);
 }

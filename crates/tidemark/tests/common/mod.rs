@@ -51,6 +51,7 @@ impl Place {
             "AWS_SECRET_ACCESS_KEY",
             "AWS_SESSION_TOKEN",
             "AWS_REGION",
+            "TIDEMARK_LAB_DIR",
             "TIDEMARK_TOKEN",
         ] {
             command.env_remove(name);

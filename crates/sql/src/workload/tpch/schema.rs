@@ -28,7 +28,12 @@ fn table(
     columns: [Vec<Column>; 3],
 ) -> Table {
     let (units, rows_per_unit) = rows::units(scale, place);
-    Table { key: key.to_vec(), row_bytes, rows_per_unit, ..Table::new(name, columns.concat(), units) }
+    Table {
+        key: key.to_vec(),
+        row_bytes,
+        rows_per_unit,
+        ..Table::new(name, columns.into_iter().flatten().collect(), units)
+    }
 }
 
 fn indexed(table: Table, indexes: &[(&str, &[&'static str])]) -> Table {
