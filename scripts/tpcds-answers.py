@@ -49,6 +49,17 @@ def number(cell):
     return value if math.isfinite(value) else None
 
 
+def spelling(cell):
+    """What a quotient by 0 has one spelling for."""
+    try:
+        value = float(cell) if cell == cell.strip() else 0.0
+    except ValueError:
+        return cell
+    if math.isnan(value):
+        return "NaN"
+    return ("inf" if value > 0 else "-inf") if math.isinf(value) else cell
+
+
 class Column:
     def __init__(self):
         self.nulls = self.numbers = self.hash = 0
@@ -61,7 +72,7 @@ class Column:
         cell = str(cell).rstrip()
         value = number(cell)
         if value is None:
-            self.hash = (self.hash + fold(cell.encode())) & MASK
+            self.hash = (self.hash + fold(spelling(cell).encode())) & MASK
         else:
             self.values.append(value)
 
