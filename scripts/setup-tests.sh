@@ -8,6 +8,7 @@ declare -A package_of=(
   [ceph-mon]=ceph-mon [ceph-mgr]=ceph-mgr [ceph-osd]=ceph-osd [radosgw]=radosgw [ceph]=ceph-common
   [ceph-mds]=ceph-mds [ceph-fuse]=ceph-fuse [pg_ctlcluster]=postgresql [mariadb-install-db]=mariadb-server [fusermount3]=fuse3
   [sysbench]=sysbench [pgbouncer]=pgbouncer
+  [mvn]=maven
   [rbd]=ceph-common [rados]=ceph-common [fio]=fio [curl]=curl [losetup]=mount
   [ip]=iproute2 [parted]=parted [mkfs.ext4]=e2fsprogs [unshare]=util-linux [chromium]=chromium [node]=nodejs [npm]=npm [python3]=python3 [setpriv]=util-linux [psql]=postgresql-client
 )

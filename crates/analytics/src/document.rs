@@ -17,6 +17,7 @@ use tidemark_plan::engine::WorkPlace;
 use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
 use tidemark_plan::yaml::context::Context;
 use tidemark_plan::yaml::{timing, values, works};
+use tidemark_tpc::ds;
 
 /// The kind of targets.
 pub(crate) static DATAFUSION: Mapping = Mapping::kind(
@@ -130,14 +131,18 @@ static STREAMS: Key<Whole<u32>> = Key::new(
 .default("1");
 static PASSES: Key<Whole<u32>> =
     Key::new("passes", "How often each stream goes through its queries", Whole(1, 1_000_000)).default("1");
-static QUERIES: Key<OneOrList<Text>> =
-    Key::new("queries", "Which queries, by name: `[q1, q6]`", OneOrList(Text))
-        .otherwise("all that there are");
+static QUERIES: Key<OneOrList<Text>> = Key::new(
+    "queries",
+    "Which queries, by name: `[q1, q6]`; or `all`; or `io-56`, the 56 of TPC-DS that read most",
+    OneOrList(Text),
+)
+.otherwise("all that there are");
 static QUERY_FILES: Key<Text> = Key::new(
     "query_files",
-    "Directory with the text of each of the `queries` in a file of its own, such as q1.sql",
+    "Directory with the text of each of the `queries` in a file of its own, such as q1.sql: `tidemark lab queries` fetches those of TPC-DS",
     Text,
-);
+)
+.expanded();
 static OWN: Key<List<Map>> = Key::new("sql", "Your own queries", List(Map(&OWN_QUERY)));
 static OWN_QUERY: Mapping = Mapping::new("own_query", "A query of your own", &[&NAME, &SQL]);
 static NAME: Key<Text> = Key::new("name", "Its name in reports", Text).required("give it a name");
@@ -341,46 +346,29 @@ fn load(table: &mut Table<'_>, data: &Data, context: &Context<'_>) -> Option<Doi
 /// The queries that a load runs.
 fn queries(table: &mut Table<'_>, data: &Data, context: &Context<'_>) -> Option<Vec<Query>> {
     let chosen = table.all(&QUERIES);
-    let directory = table.get(&QUERY_FILES);
+    let directory = table.get(&QUERY_FILES).map(PathBuf::from);
+    let own_queries = table.list(&OWN);
+    let has_texts = directory.is_some() || texts::are_known(data.set);
+    let names = match &chosen[..] {
+        [] if directory.is_none() && !own_queries.is_empty() => Vec::new(),
+        [] => texts::names(data.set).filter(|_| has_texts).collect(),
+        [all] if all == ALL => texts::names(data.set).filter(|_| has_texts).collect(),
+        [set] if set == MOST_READ => most_read(table, data)?,
+        _ => chosen,
+    };
     let mut list = Vec::new();
-    let known = texts::names(data.set);
-    for name in &chosen {
+    for name in names {
         let sql = match &directory {
-            Some(directory) => Some(text_of(table, Path::new(directory), name, context)?),
-            None if known.contains(name) => None,
-            None => {
-                let help = match known.is_empty() {
-                    true => {
-                        "name a directory with their texts under `query_files`, or write them under `sql`"
-                            .into()
-                    }
-                    false => format!("there are {} to {}", known[0], known[known.len() - 1]),
-                };
-                let place = table
-                    .entry(&QUERIES)
-                    .map_or_else(|| table.place().clone(), |entry| entry.key_span.clone());
-                let title = data.set.title();
-                table.log().error(&place, format!("Tidemark has no {title} query `{name}`"), help);
-                return None;
-            }
+            Some(directory) => Some(text_of(table, directory, &name, context)?),
+            None => known(table, data.set, &name).map(|()| None)?,
         };
-        list.push(Query { name: name.clone(), sql });
+        list.push(Query { name, sql });
     }
-    for node in table.list(&OWN) {
+    for node in own_queries {
         list.extend(own(table, node));
     }
-    if list.is_empty() && directory.is_none() {
-        list.extend(known.into_iter().map(|name| Query { name, sql: None }));
-    }
     if list.is_empty() {
-        let help = match directory {
-            Some(_) => "name them under `queries`: `q1` is the file q1.sql",
-            None => {
-                "name a directory with their texts under `query_files` and each under `queries`, or write them under `sql`: \
-                     the texts of TPC-DS are the TPC's, and not part of Tidemark"
-            }
-        };
-        table.log().error(table.place(), "the load has no queries", help);
+        table.log().error(table.place(), "the load has no queries", NO_TEXTS);
         return None;
     }
     let twice = list
@@ -393,6 +381,49 @@ fn queries(table: &mut Table<'_>, data: &Data, context: &Context<'_>) -> Option<
         return None;
     }
     Some(list)
+}
+
+/// What to do about queries whose texts are missing.
+const NO_TEXTS: &str = "name a directory with their texts under `query_files`, or write them under `sql`: the texts of TPC-DS are the \
+                        TPC's, and not part of Tidemark; `tidemark lab queries` fetches them";
+
+/// The word for all queries.
+const ALL: &str = "all";
+
+/// The word for the queries that read most.
+const MOST_READ: &str = "io-56";
+
+fn at_queries(table: &mut Table<'_>, message: String, help: &str) {
+    let place = table.entry(&QUERIES).map_or_else(|| table.place().clone(), |entry| entry.key_span.clone());
+    table.log().error(&place, message, help);
+}
+
+/// Whether Tidemark has the text of a query.
+fn known(table: &mut Table<'_>, set: Set, name: &str) -> Option<()> {
+    if texts::are_known(set) && texts::names(set).any(|known| known == name) {
+        return Some(());
+    }
+    let help = match texts::are_known(set) {
+        true => texts::names(set).next().zip(texts::names(set).last()),
+        false => None,
+    };
+    let help =
+        help.map_or_else(|| NO_TEXTS.to_owned(), |(first, last)| format!("there are {first} to {last}"));
+    at_queries(table, format!("Tidemark has no {} query `{name}`", set.title()), &help);
+    None
+}
+
+/// The names of the queries that read most.
+fn most_read(table: &mut Table<'_>, data: &Data) -> Option<Vec<String>> {
+    let set = ds::most_read::on_file(ds::most_read::DATAFUSION, data.scale_milli);
+    match set.filter(|_| data.set == Set::Tpcds) {
+        Some(set) => Some(set.numbers.iter().flat_map(|number| ds::parts(*number)).collect()),
+        None => {
+            let help = "write `tables: tpcds`, or name the queries";
+            at_queries(table, format!("`{MOST_READ}` is a set of queries of TPC-DS"), help);
+            None
+        }
+    }
 }
 
 /// The text of a query in a file.
@@ -409,7 +440,8 @@ fn text_of(table: &mut Table<'_>, directory: &Path, name: &str, context: &Contex
         Ok(text) => Some(text),
         Err(error) => {
             let message = format!("the query {name} cannot be read from {}: {error}", path.display());
-            table.log().error(&place, message, "correct the directory, or the names under `queries`");
+            let help = "correct the directory, or name those that are there under `queries`; `tidemark lab queries` fetches those of TPC-DS";
+            table.log().error(&place, message, help);
             None
         }
     }

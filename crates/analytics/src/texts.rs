@@ -6,15 +6,20 @@ use crate::sets::Set;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::rng::Rng;
 use tidemark_tpc::answer::Digest;
-use tidemark_tpc::{QUERIES, answers, orders, parameters, queries};
+use tidemark_tpc::{QUERIES, answers, ds, orders, parameters, queries};
 
-/// The names of the queries of a set whose texts Tidemark has.
-pub(crate) fn names(set: Set) -> Vec<String> {
-    match set {
+/// The names of all queries of a set, in the order of their numbers.
+pub(crate) fn names(set: Set) -> impl Iterator<Item = String> {
+    let names = match set {
         Set::Tpch => (1..=QUERIES).map(|number| format!("q{number}")).collect(),
-        // Their texts are the TPC's.
-        Set::Tpcds => Vec::new(),
-    }
+        Set::Tpcds => ds::names(),
+    };
+    names.into_iter()
+}
+
+/// Whether Tidemark has their texts. Those of TPC-DS are the TPC's.
+pub(crate) fn are_known(set: Set) -> bool {
+    set == Set::Tpch
 }
 
 /// The number of a query of TPC-H.
@@ -44,10 +49,11 @@ pub(crate) fn order(count: usize, stream: u32, permuted: bool) -> Vec<u16> {
     if permuted { orders::order(count, stream) } else { (0..count).collect() }
 }
 
-/// What another engine answered to a query with the parameters of the set's definition, if that is known at this scale.
+/// What another engine answered to a query with the parameters of the set's definition, if that is known of its text at this scale.
 pub(crate) fn answer(data: &Data, query: &Query) -> Option<Digest> {
     match data.set {
         Set::Tpch => answers::known(number(query)?, data.scale_milli),
-        Set::Tpcds => None,
+        // The text is looked at, for it is whatever is in the user's file.
+        Set::Tpcds => ds::answers::known(&query.name, query.sql.as_deref()?, data.scale_milli),
     }
 }

@@ -34,8 +34,11 @@ fn the_examples_of_the_reference_are_documents() {
 #[test]
 fn the_examples_of_block_storage_databases_and_tables_are_documents() {
     let registry = tidemark_engines::registry();
-    let environment =
-        Environment { variable: &|_| Some("mine".to_owned()), ..Environment::process(&registry) };
+    let environment = Environment {
+        variable: &|_| Some("mine".to_owned()),
+        document: &|_| Ok("SELECT 1".to_owned()),
+        ..Environment::process(&registry)
+    };
     for (name, text) in [
         ("block-sequential", include_str!("../../../examples/block-sequential.yaml")),
         ("block-qct-rbd", include_str!("../../../examples/block-qct-rbd.yaml")),
@@ -43,6 +46,7 @@ fn the_examples_of_block_storage_databases_and_tables_are_documents() {
         ("postgres-oltp", include_str!("../../../examples/postgres-oltp.yaml")),
         ("mariadb-oltp", include_str!("../../../examples/mariadb-oltp.yaml")),
         ("tpch-lake", include_str!("../../../examples/tpch-lake.yaml")),
+        ("tpcds-lake", include_str!("../../../examples/tpcds-lake.yaml")),
         ("tpch-postgres", include_str!("../../../examples/tpch-postgres.yaml")),
     ] {
         let read = document::read(text, &environment);

@@ -8,6 +8,8 @@ use std::path::Path;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Answer, Run, State};
 use tidemark_plan::policy::Policy;
+use tidemark_testing::needs;
+use tidemark_tpc::ds;
 
 fn document(directory: &Path, more: &str, stages: &str) -> String {
     let target =
@@ -162,6 +164,65 @@ fn sales_are_made_whole_and_counted() {
     assert_eq!(used.queries[1].answer, Answer::Others);
 }
 
+/// A directory with a text for each of these queries.
+fn texts(names: impl IntoIterator<Item = String>) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for name in names {
+        std::fs::write(directory.path().join(format!("{name}.sql")), "SELECT 1").unwrap();
+    }
+    directory
+}
+
+/// The names of the queries of a document's only load.
+fn queries_of(load: &str) -> Vec<String> {
+    let text = document(Path::new("/data"), "", load);
+    let plan = common::read(&text).unwrap_or_else(|found| panic!("{found:?}")).plan;
+    plan.stages[0].works[0].labels.iter().map(|label| label.label.clone()).collect()
+}
+
+#[test]
+fn all_queries_of_a_directory_run_or_those_that_read_most() {
+    let directory = texts(ds::names());
+    let files = format!("query_files: {}", directory.path().display());
+    for load in [&files, &format!("{files}, queries: all")] {
+        assert_eq!(queries_of(&format!("- load: {{tables: tpcds, {load}}}")), ds::names());
+    }
+    for (scale, milli) in [("0.1", 100), ("1", 1000)] {
+        let set = ds::most_read::on_file(ds::most_read::DATAFUSION, milli).unwrap();
+        let wanted: Vec<String> = set.numbers.iter().flat_map(|number| ds::parts(*number)).collect();
+        let load = format!("- load: {{tables: tpcds, scale: {scale}, {files}, queries: io-56}}");
+        assert_eq!(queries_of(&load), wanted, "at {scale}");
+    }
+    assert_eq!(queries_of("- load: {tables: tpch, queries: all}").len(), 22);
+    let own = format!(
+        "- load: {{tables: tpcds, {files}, queries: [q14b], sql: [{{name: mine, sql: 'SELECT 1'}}]}}"
+    );
+    assert_eq!(queries_of(&own), ["q14b", "mine"]);
+}
+
+#[test]
+#[ignore = "Maven downloads 25 MB once"]
+fn the_queries_of_tpcds_are_fetched_and_answer_as_another_engine_does() {
+    needs!(&["mvn"]);
+    let (directory, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let queries = directory.path().join("queries");
+    let fetch = || tidemark_lab::queries::write(&queries, &mut |_| {});
+    assert_eq!((fetch().unwrap(), fetch().unwrap()), (103, 103), "what is there is there");
+    let stages = format!(
+        "- prepare: {{tables: tpcds, scale: 0.01}}\n- load: {{tables: tpcds, scale: 0.01, query_files: {}}}",
+        queries.display()
+    );
+    let done = run(&document(data.path(), "", &stages));
+    let used = &done.stages[1].proof.as_ref().unwrap().tables[0];
+    let other: Vec<_> =
+        used.queries.iter().filter(|query| query.answer != Answer::Known).map(|query| &query.query).collect();
+    assert!(used.queries.len() == 103 && other.is_empty(), "{other:?}: {:?}", examples(&done));
+    std::fs::write(queries.join("q7.sql"), "SELECT 7").unwrap();
+    let refused = fetch().unwrap_err().to_string();
+    assert!(refused.contains("q7.sql has another text"), "{refused}");
+    assert_eq!(std::fs::read_to_string(queries.join("q7.sql")).unwrap(), "SELECT 7");
+}
+
 #[test]
 fn documents_are_refused_with_a_word_on_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
@@ -172,6 +233,10 @@ fn documents_are_refused_with_a_word_on_what_to_do() {
     };
     for (stages, words) in [
         ("- load: {tables: tpcds}", "query_files"),
+        ("- load: {tables: tpcds, queries: all}", "tidemark lab queries"),
+        ("- load: {tables: tpcds, queries: q7}", "tidemark lab queries"),
+        ("- load: {tables: tpcds, query_files: /nowhere}", "/nowhere/q1.sql"),
+        ("- load: {tables: tpch, queries: io-56}", "tables: tpcds"),
         ("- load: {tables: tpch, queries: q23}", "there are q1 to q22"),
         ("- load: {tables: tpch, queries: [q1, q1]}", "two queries"),
         ("- load: {tables: tpch, queries: ['../x'], query_files: /tmp}", "no name of a query"),

@@ -16,6 +16,7 @@
 //! | [`fairness`](fairness()) | how evenly throughput is shared by endpoints or instances |
 //! | `growth` | whether more load brought more |
 //! | `fold` | what is said of many stages of a sweep, said once |
+//! | [`ranking`] | queries ranked by the bytes that they read, and how far rankings agree |
 //! | [`listed`] | what lists show of a run |
 //! | [`causes`] | findings that have one cause, together |
 //! | `verdict` | the sentences at the top of reports and at the end of a run |
@@ -34,6 +35,7 @@ mod fold;
 mod growth;
 pub mod knee;
 pub mod listed;
+pub mod ranking;
 mod rules;
 pub mod statistics;
 pub mod sweep;

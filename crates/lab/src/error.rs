@@ -238,6 +238,15 @@ pub enum LabError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A query's file is there, and its text is not what it would be.
+    #[error(
+        "{} has another text: it was changed, or is of another version of Tidemark; remove it, or choose another directory",
+        file.display()
+    )]
+    OtherText {
+        /// The file.
+        file: PathBuf,
+    },
     /// The lab's own record is damaged.
     #[error("{} is damaged: {why}; restore it, or remove the lab with `tidemark lab down`",
             path.display())]

@@ -23,6 +23,8 @@
 //! A cluster can have a file system ([`LabOptions::filesystem`]), on which databases can lie. Databases can also lie on a
 //! disk that loses what was not synced when its power is cut ([`Databases::cut_power`], [`tidemark_powercut`]).
 //!
+//! [`queries`] fetches the texts of TPC-DS for decision support.
+//!
 //! The lab refuses to touch a directory that has files but no lab, and to signal a process that is not one of
 //! its own daemons (it checks pid files against command lines).
 //!
@@ -57,6 +59,7 @@ mod options;
 mod ports;
 mod process;
 mod provisioner;
+pub mod queries;
 mod record;
 mod start;
 mod system;

@@ -247,6 +247,7 @@ fn nodes(run: &Run, points: usize) -> Markup {
 fn tables(run: &Run) -> Markup {
     let (ran, made, sizes, caches) =
         (queries::queries(run), queries::made(run), queries::sizes(run), queries::caches(run));
+    let rankings = queries::rankings(run);
     html! {
         @if queries::works(run).next().is_some() {
             section id="tables" {
@@ -264,6 +265,10 @@ fn tables(run: &Run) -> Markup {
                 @if !explained.is_empty() {
                     h3 { "The longest queries, and what storage saw of them" }
                     ul { @for sentence in &explained { li { (sentence) } } }
+                }
+                @if !rankings.is_empty() {
+                    h3 { "Rankings by bytes read, compared" }
+                    (rankings.html()) (paragraph("legend", queries::RANKINGS))
                 }
                 @if !sizes.is_empty() { h3 { "Reads by size" } (sizes.html()) }
                 @if !caches.is_empty() { h3 { "Memory that may have held data" } (caches.html()) }

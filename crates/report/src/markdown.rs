@@ -44,6 +44,10 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
         text += &format!("{}\n\n", plain(queries::LEGEND));
         text += &queries::explained(run).iter().map(|one| format!("- {}\n", plain(one))).collect::<String>();
         text += "\n";
+        let rankings = queries::rankings(run);
+        if !rankings.is_empty() {
+            text += &format!("{}{}\n\n", rankings.markdown(), plain(queries::RANKINGS));
+        }
         for more in [queries::sizes(run), queries::caches(run)] {
             text += &table(&more, "");
         }

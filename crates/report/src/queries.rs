@@ -2,6 +2,7 @@
 
 use crate::content::NONE;
 use crate::table::{Table, Tone};
+use tidemark_judge::ranking::{self, COUNT, Ranking};
 use tidemark_measure::record::{Answer, QueryUse, Run, Stage, StorageUse, TablesUse, Work};
 use tidemark_measure::units;
 
@@ -12,7 +13,11 @@ const EXPLAINED: usize = 5;
 pub(crate) const LEGEND: &str = "Times are medians over all streams and passes, to the last row of the answer. Requests and bytes are \
     those of one execution, the median, as they went to storage. Read / needed compares the bytes that were asked for with those of the \
     column chunks from which any were, each counted once: footers, repeated reads and gaps between ranges make it more than 1, reads of \
-    single pages less.";
+    single pages less. Rank is the place of a query, with all its parts, among those of its stage by the bytes read.";
+
+/// What the comparison of rankings is, for those who read it.
+pub(crate) const RANKINGS: &str = "Queries are ranked by the bytes that they read, the parts of a query together. The correlation is \
+    Spearman's, of the queries that both have: 1 if their order is the same.";
 
 /// The works on tables of a run, each with its stage.
 pub(crate) fn works(run: &Run) -> impl Iterator<Item = (&Stage, &TablesUse)> {
@@ -174,13 +179,16 @@ pub(crate) fn queries(run: &Run) -> Table {
             "Rows",
             "Requests",
             "Bytes read",
+            "Rank",
             "Read / needed",
             "Most in flight",
             "Queued",
             "Planning",
         ])
         .words(["Answer"]);
+    let rankings = ranking::rankings(run);
     for (stage, used) in works(run).filter(|(_, used)| !used.queries.is_empty()) {
+        let ranking = rankings.iter().find(|ranking| std::ptr::eq(ranking.used, used));
         for one in executions(used) {
             let failed = one.all.len() - one.done().count();
             let time = |ns: Option<u64>| ns.map_or(NONE.into(), units::duration_ns);
@@ -210,6 +218,7 @@ pub(crate) fn queries(run: &Run) -> Table {
                 vec![count(median(one.done().map(|one| one.rows)))],
                 vec![count(one.seen(|seen| Some(seen.requests)))],
                 vec![read.map_or(NONE.into(), units::bytes)],
+                vec![count(ranking.and_then(|ranking| ranking.place(one.query)).map(|place| place as u64))],
                 vec![ratio.unwrap_or(NONE.into())],
                 vec![count(one.seen(|seen| Some(seen.most_in_flight.into())))],
                 vec![named(|one| one.queued_ns)],
@@ -220,11 +229,52 @@ pub(crate) fn queries(run: &Run) -> Table {
             table.lines(if bad { Tone::Bad } else { Tone::Plain }, cells);
         }
     }
-    let optional =
-        ["First row", "Requests", "Bytes read", "Read / needed", "Most in flight", "Queued", "Planning"];
+    let optional = [
+        "First row",
+        "Requests",
+        "Bytes read",
+        "Rank",
+        "Read / needed",
+        "Most in flight",
+        "Queued",
+        "Planning",
+    ];
     let table = optional.into_iter().fold(table, |table, title| table.without_if_all(title, NONE));
     table.without_if_all("Failed", "0").without_if_same("Stage").without_if_same("Executions")
 }
+
+/// How far the rankings of the works by bytes read agree, with each other and with the sets on file.
+pub(crate) fn rankings(run: &Run) -> Table {
+    let mut table = Table::new("Rankings by bytes read, compared").words(["Ranking", "And"]).numbers([
+        "Queries",
+        "Rank correlation",
+        MOST_READ,
+    ]);
+    let rankings = ranking::rankings(run);
+    let told = |ranking: &Ranking<'_>| {
+        format!("{}, {} scale {}", name(ranking.stage, ranking.used), ranking.used.set, ranking.used.scale)
+    };
+    let shared = |shared: usize| format!("{shared} of {COUNT}");
+    for (place, one) in rankings.iter().enumerate() {
+        if let Some((set, most)) = one.on_file() {
+            let scale = set.scale_milli as f64 / 1e3;
+            let file = format!("the set on file: {}, scale {scale}", set.engine);
+            let cells = [told(one), file, units::count(one.queries.len() as u64), NONE.into(), shared(most)];
+            table.row(Tone::Plain, cells.to_vec());
+        }
+        for other in rankings.iter().skip(place + 1).filter(|other| other.used.set == one.used.set) {
+            let agreement = one.agreement(other);
+            let correlation = agreement.correlation.map_or(NONE.into(), |number| format!("{number:.4}"));
+            let most = agreement.most_read_in_both.map_or(NONE.into(), shared);
+            let cells = [told(one), told(other), units::count(agreement.queries as u64), correlation, most];
+            table.row(Tone::Plain, cells.to_vec());
+        }
+    }
+    table.without_if_all("Rank correlation", NONE).without_if_all(MOST_READ, NONE)
+}
+
+/// The heading of how many of the queries that read most are the same.
+const MOST_READ: &str = "Most read in both";
 
 /// The longest queries of each work, each in a sentence with what storage saw of it.
 pub(crate) fn explained(run: &Run) -> Vec<String> {
@@ -309,6 +359,20 @@ mod tests {
         assert_eq!(power[0][column("Answer")], "as known");
         assert_eq!(power[0][column("Read / needed")], "1.25");
         assert!(!rows[0].iter().any(|title| title == "Queued"), "no engine told of a queue");
+    }
+
+    #[test]
+    fn rankings_are_compared_as_far_as_they_have_the_same_queries() {
+        let mut run = sample::queries();
+        let rows = rankings(&run).texts();
+        assert_eq!(rows[0], ["Ranking", "And", "Queries", "Rank correlation"], "22 are fewer than 56");
+        assert_eq!(rows[1..], [["s2-power, tpch scale 1", "s3-throughput, tpch scale 1", "22", "1.0000"]]);
+        let column = |title: &str| queries(&run).texts()[0].iter().position(|heading| heading == title);
+        let (rank, rows) = (column("Rank").unwrap(), queries(&run).texts());
+        assert_eq!([rows[1][rank].as_str(), rows[22][rank].as_str()], ["22", "1"], "q22 reads most");
+        let tables = run.stages.iter_mut().filter_map(|stage| stage.proof.as_mut());
+        tables.flat_map(|proof| &mut proof.tables).for_each(|used| used.queries.truncate(2));
+        assert!(rankings(&run).is_empty(), "of two queries there is nothing to say");
     }
 
     #[test]

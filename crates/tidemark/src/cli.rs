@@ -342,6 +342,11 @@ pub(crate) enum Lab {
         #[arg(long)]
         keep: bool,
     },
+    /// Fetch the 99 queries of TPC-DS with Maven, for loads with `query_files`; their texts are the TPC's
+    Queries {
+        /// Where each gets a file [default: `lab-queries` beside the lab's directory]
+        dir: Option<PathBuf>,
+    },
     /// Serve the disk of a lab whose power can be cut
     #[command(hide = true)]
     Disk {

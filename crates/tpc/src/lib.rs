@@ -1,7 +1,7 @@
-//! Decision support after TPC-H, whatever runs it: queries and their parameters, the order of queries in streams, figures, and
-//! answers.
+//! Decision support after TPC-H and TPC-DS, whatever runs it: queries and their parameters, the order of queries in streams, figures,
+//! and answers.
 //!
-//! What follows it is TPC-H-like, and no result of the TPC's benchmark: those are audited. Clauses are those of the TPC Benchmark H
+//! What follows them is TPC-H-like and TPC-DS-like, and no result of the TPC's benchmarks: those are audited. Clauses are those of the TPC Benchmark H
 //! Standard Specification, revision 3.0.1.
 //!
 //! | module | what it holds |
@@ -12,9 +12,11 @@
 //! | [`figures`] | power, throughput, and both in one number |
 //! | [`answer`] | an answer in a few numbers, so that two can be compared |
 //! | [`answers`] | answers that are known |
+//! | [`ds`] | the queries of TPC-DS |
 
 pub mod answer;
 pub mod answers;
+pub mod ds;
 pub mod figures;
 pub mod orders;
 pub mod parameters;

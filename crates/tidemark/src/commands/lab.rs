@@ -1,4 +1,4 @@
-//! `tidemark lab up | status | env | cut | down`.
+//! `tidemark lab up | status | env | cut | down | queries`.
 
 use crate::cli::{AnyLab, Lab, LabTrino, LabUp, WhichLab};
 use crate::exit::{Exit, Stop};
@@ -54,6 +54,16 @@ pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
         }
         Lab::Down { which, keep } => {
             lab::down(&directory(which)?, !keep, &mut progress).map_err(Stop::not_ready)?;
+            Ok(Exit::Done)
+        }
+        Lab::Queries { dir } => {
+            let dir = dir.clone().map_or_else(|| beside_the_lab("queries"), Ok)?;
+            let files = lab::queries::write(&dir, &mut progress).map_err(Stop::not_ready)?;
+            terminal.remark(&format!(
+                "{files} files; in a load: `tables: tpcds, query_files: {}`",
+                dir.display()
+            ));
+            terminal.print(&dir.display().to_string());
             Ok(Exit::Done)
         }
         Lab::Disk { dir } => {
@@ -252,15 +262,18 @@ fn usual_directory(system: System, given: Option<&PathBuf>) -> Result<PathBuf, S
     if let Some(given) = given {
         return Ok(given.clone());
     }
+    match system {
+        System::Ceph => lab::default_dir().map_err(Stop::not_ready),
+        other => beside_the_lab(&other.to_string()),
+    }
+}
+
+/// The directory beside the usual one that has this in its name.
+fn beside_the_lab(what: &str) -> Result<PathBuf, Stop> {
     let usual = lab::default_dir().map_err(Stop::not_ready)?;
-    Ok(match system {
-        System::Ceph => usual,
-        other => {
-            let mut name = usual.file_name().unwrap_or_default().to_owned();
-            name.push(format!("-{other}"));
-            usual.with_file_name(name)
-        }
-    })
+    let mut name = usual.file_name().unwrap_or_default().to_owned();
+    name.push(format!("-{what}"));
+    Ok(usual.with_file_name(name))
 }
 
 fn show_daemons(daemons: &[DaemonStatus], labels: &[(String, String)], terminal: Terminal) {
