@@ -1,18 +1,18 @@
 //! The keys of documents: the target, and the works on tables.
 
-use crate::job::{Cache, Compression, Data, Job, Layout, Purpose, Queries, Query, Storage, Target};
+use crate::job::{Cache, Compression, Data, Job, Layout, Purpose, Queries, Query, Target};
+use crate::place::{self, Place};
 use crate::sets::Set;
 use crate::texts;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tidemark_keys::kinds::{Bytes, Flag, Parsed, PositiveDuration, Text, Whole, Word};
-use tidemark_keys::shapes::{Kinds, List, Map, OneOrList};
+use tidemark_keys::shapes::{List, Map, OneOrList};
 use tidemark_keys::tree::{Node, Value};
 use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::SourcePlan;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::think::Think;
-use tidemark_object::targets;
 use tidemark_plan::engine::WorkPlace;
 use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
 use tidemark_plan::yaml::context::Context;
@@ -23,24 +23,17 @@ use tidemark_tpc::ds;
 pub(crate) static DATAFUSION: Mapping = Mapping::kind(
     "datafusion",
     "Tables in Parquet files, queried by the engine inside Tidemark (Apache DataFusion)",
-    &[&STORAGE, &BUCKET, &PREFIX, &CONNECTIONS, &THREADS, &MEMORY, &METADATA_CACHE],
+    &[
+        &place::STORAGE,
+        &place::BUCKET,
+        &place::PREFIX,
+        &place::CONNECTIONS,
+        &THREADS,
+        &MEMORY,
+        &METADATA_CACHE,
+    ],
 );
 
-static STORAGE: Key<Kinds> = Key::new("storage", "Where the tables are", Kinds(&STORAGES))
-    .required("write `storage: {kind: files, directory: ...}`, or `{kind: s3, endpoint: ..., ...}`");
-static STORAGES: [&Mapping; 3] = [&FILES, &targets::S3, &targets::EMBEDDED];
-static FILES: Mapping = Mapping::kind("files", "A directory of this machine", &[&DIRECTORY]);
-static DIRECTORY: Key<Text> = Key::new("directory", "The directory; it is made if it is not there", Text)
-    .required("such as /data/lake")
-    .example("/data/lake");
-static BUCKET: Key<Text> = Key::new("bucket", "Bucket of an S3 server; it is made if it is not there", Text)
-    .default("tables")
-    .expanded();
-static PREFIX: Key<Text> = Key::new("prefix", "What the keys of all files in the bucket begin with", Text)
-    .otherwise("nothing")
-    .expanded();
-static CONNECTIONS: Key<Whole<u32>> =
-    Key::new("connections", "Connections to an S3 server: requests at once", Whole(1, 10_000)).default("32");
 static THREADS: Key<Whole<u32>> =
     Key::new("threads", "Threads of the query engine, and partitions of its plans", Whole(1, 1024))
         .otherwise("as many as the machine has processors");
@@ -189,36 +182,8 @@ fn scale(text: &str) -> Result<u64, Problem> {
 pub(crate) fn target(table: &mut Table<'_>) -> Option<Target> {
     let threads = table.get(&THREADS);
     let (memory, metadata_cache) = (table.get(&MEMORY), table.value(&METADATA_CACHE));
-    let (kind, mut below) = table.table_of_kind(&STORAGE)?;
-    let storage = if kind.name == FILES.name {
-        let directory = PathBuf::from(below.value(&DIRECTORY));
-        below.finish();
-        table.meaningless(&[&BUCKET, &PREFIX, &CONNECTIONS], "they are of S3 servers");
-        Storage::Files { directory }
-    } else {
-        let server = targets::read(kind.name, &mut below)?;
-        below.finish();
-        let bucket = table.value(&BUCKET);
-        if !is_bucket(&bucket) {
-            let place =
-                table.entry(&BUCKET).map_or_else(|| table.place().clone(), |entry| entry.key_span.clone());
-            let help = "write 3 to 63 lower-case letters, digits, dots and dashes";
-            table.log().error(&place, format!("'{bucket}' is no name of a bucket"), help);
-        }
-        let prefix = table.get(&PREFIX).unwrap_or_default();
-        let prefix = prefix.trim_matches('/').to_owned();
-        Storage::Objects { server: Box::new(server), bucket, prefix }
-    };
-    Some(Target { storage, threads, memory, metadata_cache, connections: table.value(&CONNECTIONS) })
-}
-
-/// The rules for names of buckets that every server has (Amazon S3 User Guide, *Bucket naming rules*).
-fn is_bucket(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let ends = [name.bytes().next(), name.bytes().next_back()];
-    (3..=63).contains(&name.len())
-        && name.bytes().all(|byte| plain(byte) || matches!(byte, b'.' | b'-'))
-        && ends.into_iter().flatten().all(plain)
+    let Place { storage, connections } = place::read(table)?;
+    Some(Target { storage, threads, memory, metadata_cache, connections })
 }
 
 /// Reads a work; all random choices come from `seed`.

@@ -7,7 +7,6 @@ use crate::prepare::Ready;
 use serde::Deserialize as _;
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Mapping, Problem, Table};
-use tidemark_object::job as object;
 use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
 use tidemark_plan::job::Job;
@@ -80,18 +79,7 @@ impl Engine for Analytics {
     }
 
     fn check_policy(&self, policy: &Policy, who: &str, work: &Work) -> Result<(), String> {
-        match job::Job::of(work).map(|job| &job.target.storage) {
-            Some(Storage::Files { directory }) => policy.allow(who, directory),
-            Some(Storage::Objects { server, .. }) => match &**server {
-                object::Target::S3(s3) => s3.http.ca_file.iter().try_for_each(|path| policy.allow(who, path)),
-                object::Target::Embedded(object::Embedded {
-                    place: object::Place::Disk(Some(directory)),
-                    ..
-                }) => policy.allow(who, directory),
-                _ => Ok(()),
-            },
-            None => Ok(()),
-        }
+        job::Job::of(work).map_or(Ok(()), |job| job.target.storage.check_policy(policy, who))
     }
 
     fn placement(&self, work: &Work) -> Placement {
@@ -100,10 +88,8 @@ impl Engine for Analytics {
             (Storage::Files { .. }, _) => Placement::OneMachine("Files are"),
             // What was there is looked at, and removed, by the one that makes it anew.
             (_, Purpose::Make { .. }) => Placement::OneMachine("Tables are made"),
-            (Storage::Objects { server, .. }, _) => match **server {
-                object::Target::Embedded(_) => Placement::OneMachine("Embedded servers run"),
-                _ => Placement::Divisible,
-            },
+            (storage, _) if storage.embedded().is_some() => Placement::OneMachine("Embedded servers run"),
+            _ => Placement::Divisible,
         }
     }
 

@@ -14,23 +14,27 @@ use crate::tasks::Ended;
 
 /// A failure.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Failure {
+pub struct Failure {
+    /// Its class.
     pub fault: Fault,
+    /// What happened, where.
     pub words: String,
 }
 
 impl Failure {
-    pub(crate) fn new(fault: Fault, words: impl Into<String>) -> Self {
+    /// A failure of this class.
+    pub fn new(fault: Fault, words: impl Into<String>) -> Self {
         Self { fault, words: words.into() }
     }
 
     /// The same, with what was tried before its words.
-    pub(crate) fn of(self, what: &str) -> Self {
+    #[must_use]
+    pub fn of(self, what: &str) -> Self {
         Self { words: format!("{what}: {}", self.words), ..self }
     }
 
     /// The end of an operation that it is.
-    pub(crate) fn ended(self) -> Ended {
+    pub fn ended(self) -> Ended {
         let example = Example { fault: self.fault, text: self.words };
         Ended { outcome: Outcome::failure(self.fault), example: Some(example), ..Ended::default() }
     }
@@ -77,6 +81,8 @@ fn innermost(error: &(dyn Error + 'static)) -> Option<Failure> {
 fn of_file(kind: ErrorKind) -> Fault {
     match kind {
         ErrorKind::NotFound => Fault::NotFound,
+        // Files are made on the condition that there is none.
+        ErrorKind::AlreadyExists => Fault::Precondition,
         ErrorKind::PermissionDenied => Fault::Denied,
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Fault::NoSpace,
         ErrorKind::UnexpectedEof => Fault::ShortTransfer,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tidemark_object::job as object;
 use tidemark_plan::job::JobData;
 use tidemark_plan::plan::Work;
+use tidemark_plan::policy::Policy;
 
 /// The engine's name.
 pub const ENGINE: &str = "analytics";
@@ -183,8 +184,7 @@ impl JobData for Job {
     }
 
     fn is_in_process(&self) -> bool {
-        let Storage::Objects { server, .. } = &self.target.storage else { return false };
-        matches!(**server, object::Target::Embedded(_))
+        self.target.storage.embedded().is_some()
     }
 }
 
@@ -196,6 +196,35 @@ impl Job {
 }
 
 impl Storage {
+    /// The embedded server that it is, if it is one.
+    pub fn embedded(&self) -> Option<&object::Embedded> {
+        match self {
+            Storage::Objects { server, .. } => match &**server {
+                object::Target::Embedded(embedded) => Some(embedded),
+                _ => None,
+            },
+            Storage::Files { .. } => None,
+        }
+    }
+
+    /// Whether `policy` allows the files of this machine that it names; `who` names the work in messages.
+    ///
+    /// # Errors
+    /// What is not allowed, and what to do.
+    pub fn check_policy(&self, policy: &Policy, who: &str) -> Result<(), String> {
+        match self {
+            Storage::Files { directory } => policy.allow(who, directory),
+            Storage::Objects { server, .. } => match &**server {
+                object::Target::S3(s3) => s3.http.ca_file.iter().try_for_each(|path| policy.allow(who, path)),
+                object::Target::Embedded(object::Embedded {
+                    place: object::Place::Disk(Some(directory)),
+                    ..
+                }) => policy.allow(who, directory),
+                _ => Ok(()),
+            },
+        }
+    }
+
     /// Where it is, in a few words.
     pub fn describe(&self) -> String {
         match self {

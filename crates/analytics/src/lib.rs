@@ -11,35 +11,39 @@
 //! | [`job`] | a work on tables: target, set, purpose |
 //! | [`sets`] | which tables there are, and where their rows come from |
 //! | `texts` | the texts of queries, and their order in streams |
+//! | [`place`] | the keys that say where tables are |
 //! | `prepare` | storage opened, what is there looked at, what was done put on record |
 //! | `s3` | a bucket as the query engine sees it, over Tidemark's own client |
-//! | `storage` | files, or a bucket of an S3 server |
+//! | [`storage`] | files, or a bucket of an S3 server |
 //! | `lake` | the files of a set: recognised, counted, guarded, removed |
 //! | `make` | tables made: rows generated, encoded, stored |
 //! | `query` | queries by DataFusion, in streams |
 //! | `meter` | what storage sees of each query |
 //! | `answers` | whether answers are right |
 //! | `books` | what a work has done so far |
-//! | `tasks` | operations that run on the threads of a runtime |
-//! | `failure` | why something failed: a class, and its words |
+//! | [`tasks`] | operations that run on the threads of a runtime |
+//! | [`failure`] | why something failed: a class, and its words |
 //! | `forecast` | what works will do and need |
+//!
+//! What is public beside the engine, other engines on tables use as well.
 
 mod answers;
 mod books;
 mod document;
 mod engine;
-mod failure;
+pub mod failure;
 mod forecast;
 pub mod job;
 mod lake;
 mod make;
 mod meter;
+pub mod place;
 mod prepare;
 mod query;
 mod s3;
 pub mod sets;
-mod storage;
-mod tasks;
+pub mod storage;
+pub mod tasks;
 mod texts;
 
 pub use engine::Analytics;

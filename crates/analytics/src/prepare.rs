@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidemark_load::work::Share;
 use tidemark_measure::record::{CacheLayer, DeclaredFigure, FigureOf, Note, Proof, TablesMade, TablesUse};
-use tidemark_object::job as object;
 use tidemark_object::targets::Running;
 use tidemark_plan::engine::{Carrier, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Work};
@@ -49,15 +48,14 @@ impl Ready {
         let mut ready = Self { running: Vec::new(), stage: Vec::new(), runtime: None };
         let mut told: Vec<String> = Vec::new();
         for job in plan.stages.iter().flat_map(|stage| &stage.works).filter_map(Job::of) {
-            if let Storage::Objects { server, .. } = &job.target.storage
-                && let object::Target::Embedded(embedded) = &**server
+            if let Some(embedded) = job.target.storage.embedded()
                 && !ready.running.iter().any(|running| running.plan() == embedded)
             {
                 ready.running.push(Running::start(embedded, setup.scratch.unwrap_or(Path::new(".")))?);
             }
             let description = job.target.storage.describe();
             if !told.contains(&description) {
-                storage::open(&job.target, &ready.running)?;
+                storage::open(&job.target.storage, job.target.connections, &ready.running)?;
                 (setup.ready)(format!("{ENGINE}, {description}"));
                 told.push(description);
             }
@@ -82,13 +80,13 @@ impl Ready {
 
     fn carrier(&mut self, work: &Work, notes: &mut Vec<Note>) -> Result<Carrier, String> {
         let job = Job::of(work).ok_or("its job is not one on tables")?.clone();
-        let opened = storage::open(&job.target, &self.running)?;
+        let opened = storage::open(&job.target.storage, job.target.connections, &self.running)?;
         let runtime = self.runtime(job.target.threads)?;
         let lake =
             Lake { store: Arc::clone(&opened.store), root: opened.root.clone(), data: job.data.clone() };
         let told = |failure: Failure| format!("{}: {failure}", job.target.storage.describe());
-        if let (Some(bucket), Purpose::Make { .. }) = (&opened.bucket, &job.purpose) {
-            runtime.block_on(bucket.create()).map_err(|refused| refused.to_string())?;
+        if let Purpose::Make { .. } = &job.purpose {
+            runtime.block_on(opened.create_bucket()).map_err(|refused| refused.to_string())?;
         }
         let found = runtime.block_on(lake.look()).map_err(told)?;
         let books = Arc::new(Books::default());
@@ -131,7 +129,7 @@ impl Ready {
                     &lake,
                     &found.files,
                     streams,
-                    opened.bucket.is_some(),
+                    opened.is_remote(),
                     Arc::clone(&books),
                 );
                 let mut runner = runtime.block_on(opening).map_err(told)?;

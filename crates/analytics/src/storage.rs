@@ -1,6 +1,7 @@
 //! Where tables are, opened: files of this machine, or a bucket of an S3 server.
 
-use crate::job::{Storage, Target};
+use crate::failure::Failure;
+use crate::job::Storage;
 use crate::s3::Bucket;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
@@ -13,19 +14,39 @@ use tidemark_object::targets::Running;
 
 /// Storage that is open.
 #[derive(Clone, Debug)]
-pub(crate) struct Opened {
+pub struct Opened {
+    /// What reads and writes there.
     pub store: Arc<dyn ObjectStore>,
     /// The bucket that it is, over a network.
-    pub bucket: Option<Bucket>,
+    bucket: Option<Bucket>,
     /// What all names begin with.
     pub root: Path,
     /// The directory that holds all files, if they are on this machine.
     pub directory: Option<PathBuf>,
 }
 
-/// Opens storage; `running` are the embedded servers of the run.
-pub(crate) fn open(target: &Target, running: &[Running]) -> Result<Opened, String> {
-    match &target.storage {
+impl Opened {
+    /// Whether it is over a network.
+    pub fn is_remote(&self) -> bool {
+        self.bucket.is_some()
+    }
+
+    /// Makes the bucket, unless it is there and ours; files need none.
+    ///
+    /// # Errors
+    /// Why the server did not make it.
+    pub async fn create_bucket(&self) -> Result<(), Failure> {
+        let Some(bucket) = &self.bucket else { return Ok(()) };
+        bucket.create().await.map_err(|refused| Failure::new(refused.fault, refused.words))
+    }
+}
+
+/// Opens storage over as many connections, if it is remote; `running` are the embedded servers of the run.
+///
+/// # Errors
+/// A sentence that says what cannot be opened.
+pub fn open(storage: &Storage, connections: u32, running: &[Running]) -> Result<Opened, String> {
+    match storage {
         Storage::Files { directory } => {
             let opened =
                 std::fs::create_dir_all(directory).map_err(|error| error.to_string()).and_then(|()| {
@@ -51,7 +72,7 @@ pub(crate) fn open(target: &Target, running: &[Running]) -> Result<Opened, Strin
                 }
                 _ => return Err("tables are kept in files or on S3".into()),
             };
-            let store = Store::open(&s3, bucket, target.connections).map_err(|error| error.to_string())?;
+            let store = Store::open(&s3, bucket, connections).map_err(|error| error.to_string())?;
             let bucket = Bucket::new(store, bucket);
             Ok(Opened {
                 store: Arc::new(bucket.clone()),

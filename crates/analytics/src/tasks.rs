@@ -19,7 +19,8 @@ use tokio::task::AbortHandle;
 
 /// The end of an operation, and the words of its failure.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ended {
+pub struct Ended {
+    /// How it ended.
     pub outcome: Outcome,
     /// When it was over, where that was before it was said; otherwise now.
     pub done: Option<Tick>,
@@ -28,16 +29,17 @@ pub(crate) struct Ended {
 }
 
 /// An operation on its way.
-pub(crate) type Doing = Pin<Box<dyn Future<Output = Ended> + Send>>;
+pub type Doing = Pin<Box<dyn Future<Output = Ended> + Send>>;
 
 /// What carries operations out.
-pub(crate) trait Tasks: Send + Sync + 'static {
+pub trait Tasks: Send + Sync + 'static {
     /// Begins an operation of a slot, by its number within the work; `sent` is now.
     fn begin(self: Arc<Self>, slot: u32, operation: Operation, clock: Clock, sent: Tick) -> Doing;
 }
 
 /// Sessions that hand operations to tasks on a runtime.
-pub(crate) struct TaskSessions<T> {
+#[derive(Debug)]
+pub struct TaskSessions<T> {
     tasks: Arc<T>,
     runtime: Arc<Runtime>,
     client: Option<Arc<Store>>,
@@ -45,7 +47,7 @@ pub(crate) struct TaskSessions<T> {
 
 impl<T: Tasks> TaskSessions<T> {
     /// Sessions of these tasks, on this runtime. `client` is what sends their requests, if they go over a network.
-    pub(crate) fn new(tasks: Arc<T>, runtime: Arc<Runtime>, client: Option<Arc<Store>>) -> Self {
+    pub fn new(tasks: Arc<T>, runtime: Arc<Runtime>, client: Option<Arc<Store>>) -> Self {
         Self { tasks, runtime, client }
     }
 }
