@@ -8,6 +8,10 @@ use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 
 use crate::catalogue::{Details, Object};
 
+/// Marks a write whose conditions a fault has the server ignore.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unconditional;
+
 /// The conditions of a read, or of the source of a copy.
 pub(super) struct Read<'a> {
     pub(super) if_match: Option<&'a ETagCondition>,

@@ -66,6 +66,12 @@ impl Fault {
         Self::new(Effect::Disconnect)
     }
 
+    /// Accepts the conditions of a PUT of a whole object, `If-Match` and `If-None-Match`, and ignores them, as some stores do.
+    #[must_use]
+    pub fn ignore_conditions() -> Self {
+        Self::new(Effect::IgnoreConditions)
+    }
+
     /// Strikes only this operation.
     #[must_use]
     pub fn on(mut self, operation: Operation) -> Self {
@@ -134,6 +140,7 @@ pub(super) enum Effect {
     Delay(Duration),
     Truncate(u64),
     Disconnect,
+    IgnoreConditions,
 }
 
 /// Which of the requests that match strike, counted from 1.

@@ -10,6 +10,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use s3s::service::S3Service;
 
 use crate::body::{self, ReplyBody, RequestBody};
+use crate::conditions::Unconditional;
 use crate::fault::Seen;
 use crate::faults::Faults;
 use crate::operation::Operation;
@@ -51,7 +52,7 @@ impl hyper::service::Service<Request<Incoming>> for Desk {
 
 impl Front {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<ReplyBody>, Hangup> {
-        let (parts, incoming) = request.into_parts();
+        let (mut parts, incoming) = request.into_parts();
         let operation = Operation::of(&parts);
         self.counters.arrived(operation);
         let mut verdict = Verdict::default();
@@ -76,6 +77,9 @@ impl Front {
                 return Ok(error(&parts.method, status, &code));
             }
             None => {}
+        }
+        if verdict.unconditional {
+            parts.extensions.insert(Unconditional);
         }
         let hesitates = hesitates(&parts);
         let (body, meter) = if incoming.is_end_stream() {

@@ -13,7 +13,7 @@ use s3s::dto::{
 use s3s::{S3Request, S3Result, s3_error};
 
 use crate::catalogue::{Attributes, Details};
-use crate::conditions::{self, Read};
+use crate::conditions::{self, Read, Unconditional};
 use crate::receive::{self, Announced, Received};
 use crate::store::Store;
 use crate::tagging;
@@ -48,7 +48,10 @@ pub(super) async fn put(store: &Arc<Store>, request: S3Request<PutObjectInput>) 
     };
     let details = Details { etag: hex(&md5), modified: SystemTime::now(), attributes, tags };
     let (bucket, key) = (input.bucket, input.key);
-    let (if_match, if_none_match) = (input.if_match, input.if_none_match);
+    let (if_match, if_none_match) = match request.extensions.get::<Unconditional>() {
+        Some(Unconditional) => (None, None),
+        None => (input.if_match, input.if_none_match),
+    };
     let home = Arc::clone(store);
     let work = move || {
         home.publish((&bucket, &key), staged, details, |catalogue| {

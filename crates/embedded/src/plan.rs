@@ -20,6 +20,8 @@ pub(super) struct Verdict {
     pub(super) instead: Option<Instead>,
     /// Or do it, but cut the answer's body after so many bytes.
     pub(super) truncate: Option<u64>,
+    /// Or do it whatever its conditions are.
+    pub(super) unconditional: bool,
 }
 
 /// What a client gets instead of what it asked for.
@@ -155,6 +157,7 @@ impl Plan {
             let decided = verdict.instead.is_some() || verdict.truncate.is_some();
             match &rule.fault.effect {
                 Effect::Delay(delay) => verdict.wait += *delay,
+                Effect::IgnoreConditions => verdict.unconditional = true,
                 _ if decided => continue,
                 Effect::Answer { status, code } => {
                     verdict.instead = Some(Instead::Answer(*status, code.clone()));

@@ -140,6 +140,27 @@ async fn ranges_are_answered_with_206_or_416() {
 }
 
 #[tokio::test]
+async fn conditions_of_writes_are_accepted_and_ignored_on_demand() {
+    everywhere(|server, client| async move {
+        let create = |body: &'static str| client.put("/bench/key").header("if-none-match", "*").body(body);
+        assert_eq!(create("one").send().await.status, 200);
+        let id = server.faults().add(Fault::ignore_conditions().on(Operation::PutObject));
+        assert_eq!(create("two").send().await.status, 200);
+        assert_eq!(
+            client.put("/bench/key").header("if-match", "\"wrong\"").body("three").send().await.status,
+            200
+        );
+        assert_eq!(
+            (client.get("/bench/key").send().await.body.as_slice(), server.faults().struck(id)),
+            (&b"three"[..], 2)
+        );
+        server.faults().clear();
+        assert_eq!(create("four").send().await.status, 412);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn conditions_decide_over_reads_and_writes() {
     everywhere(|_server, client| async move {
         let create = || client.put("/bench/key").header("if-none-match", "*").body("one");
