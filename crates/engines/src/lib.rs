@@ -13,6 +13,7 @@ pub fn registry() -> Registry {
             fio,
             Arc::new(tidemark_sql::Databases),
             Arc::new(tidemark_analytics::Analytics),
+            Arc::new(tidemark_iceberg::Iceberg),
         ],
         vec![Arc::new(tidemark_cosbench::Cosbench), Arc::new(tidemark_fio::JobFiles)],
     )

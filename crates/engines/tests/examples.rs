@@ -48,6 +48,7 @@ fn the_examples_of_block_storage_databases_and_tables_are_documents() {
         ("tpch-lake", include_str!("../../../examples/tpch-lake.yaml")),
         ("tpcds-lake", include_str!("../../../examples/tpcds-lake.yaml")),
         ("tpch-postgres", include_str!("../../../examples/tpch-postgres.yaml")),
+        ("iceberg-commits", include_str!("../../../examples/iceberg-commits.yaml")),
     ] {
         let read = document::read(text, &environment);
         let read = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));

@@ -3,7 +3,9 @@
 use crate::{Finding, Severity, What};
 use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::histogram::Histogram;
-use tidemark_measure::record::{Operation, Run, Second, Share, ShareSecond, Stage, State, TablesUse, Work};
+use tidemark_measure::record::{
+    CommitsUse, Operation, Run, Second, Share, ShareSecond, Stage, State, TablesUse, Work,
+};
 
 /// Nanoseconds in a second.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
@@ -56,6 +58,12 @@ impl<'a> WorkContext<'a> {
     pub(crate) fn tables(&self) -> Option<&'a TablesUse> {
         let proof = self.stage.proof.as_ref()?;
         proof.tables.iter().find(|used| used.work == self.work.name)
+    }
+
+    /// What the work committed to a table; `None` of any other work.
+    pub(crate) fn commits(&self) -> Option<&'a CommitsUse> {
+        let proof = self.stage.proof.as_ref()?;
+        proof.commits.iter().find(|used| used.work == self.work.name)
     }
 
     /// Whether the work is there to measure something, rather than to make what others need or to clean up.

@@ -7,6 +7,7 @@ use proof::Evidence;
 use tidemark_measure::record::Run;
 
 mod bottleneck;
+mod commits;
 mod conduct;
 mod database;
 mod drivers;
@@ -85,6 +86,8 @@ const WORK_RULES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     proof::sync_after_load,
     samples::percentiles,
     samples::verified,
+    commits::history,
+    commits::took,
 ];
 
 /// Rules about one work on tables: files and queries differ from each other by orders of magnitude, so that no time is usual, and

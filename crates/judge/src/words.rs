@@ -5,6 +5,7 @@ use crate::Finding;
 use phrase::{Alike, Phrase, merged};
 use serde::Serialize;
 
+pub mod commits;
 pub mod conduct;
 pub mod database;
 pub mod drivers;
@@ -69,6 +70,8 @@ macro_rules! families {
 }
 
 families! {
+    /// Commits to tables.
+    Commits(commits::Commits),
     /// How the run went.
     Conduct(conduct::Conduct),
     /// What databases say of themselves.
@@ -123,6 +126,7 @@ impl What {
     /// Whether it is a check that makes numbers evidence when it passes: of what the devices saw, of content, of a steady
     /// state, of a second engine.
     pub fn is_evidence(&self) -> bool {
+        use commits::Commits::Kept;
         use database::Database::Ledger;
         use proof::Proof::Bytes;
         use repeats::Repeats::CrossCheck;
@@ -133,7 +137,8 @@ impl What {
             What::Proof(Bytes { compared, way, .. }) => !compared.is_missing() || *way == proof::Way::Trim,
             What::Database(Ledger { ledger, .. }) => ledger.missing == Some(0),
             What::Tables(Answers { known, .. }) => *known > 0,
-            What::Samples(Verified { .. })
+            What::Commits(Kept { .. })
+            | What::Samples(Verified { .. })
             | What::Steadiness(Settled { steady: true, .. })
             | What::Repeats(CrossCheck { .. }) => true,
             _ => false,

@@ -21,6 +21,7 @@ use utoipa::ToSchema;
 const SECOND_NS: u64 = 1_000_000_000;
 
 mod analytics;
+mod commits;
 mod database;
 mod drivers;
 mod endpoint;
@@ -28,6 +29,7 @@ mod figure;
 mod proof;
 
 pub use analytics::{Answer, CacheLayer, QueryUse, SizeCount, StorageUse, TableMade, TablesMade, TablesUse};
+pub use commits::{AttemptCount, CommitsUse, Condition, FileRequests, TableFile, TableHistory};
 pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, LedgerUse, ReplicaLag, StatementPlan};
 pub use drivers::{Driver, Lost, Share, ShareSecond};
 pub use endpoint::{EndpointKind, EndpointUse};

@@ -3,6 +3,7 @@
 
 pub(crate) mod parts;
 
+use crate::commits;
 use crate::content;
 use crate::databases;
 use crate::drivers;
@@ -54,6 +55,7 @@ pub fn html(run: &Run, judgement: &Judgement) -> String {
         (by_drivers(run, points))
         (nodes(run, points))
         (tables(run))
+        (committed(run))
         (databases(run))
         (proofs(run, judgement))
         (other_stages(run))
@@ -100,6 +102,9 @@ fn contents(run: &Run) -> Vec<(String, String)> {
     }
     if queries::works(run).next().is_some() {
         links.push(("tables".into(), "Tables and queries".into()));
+    }
+    if commits::works(run).next().is_some() {
+        links.push(("commits".into(), "Commits to tables".into()));
     }
     if !databases::counters(run).is_empty() {
         links.push(("databases".into(), "Databases".into()));
@@ -277,6 +282,22 @@ fn tables(run: &Run) -> Markup {
                     @for sentence in queries::making(run) { (paragraph("", &sentence)) }
                     (made.html())
                 }
+            }
+            "\n"
+        }
+    }
+}
+
+/// What was committed to tables, what it took, and what became of it.
+fn committed(run: &Run) -> Markup {
+    let (attempts, requests) = (commits::attempts(run), commits::requests(run));
+    html! {
+        @if commits::works(run).next().is_some() {
+            section id="commits" {
+                h2 { "Commits to tables" } "\n"
+                (commits::commits(run).html()) (paragraph("legend", commits::LEGEND))
+                @if !attempts.is_empty() { h3 { "Attempts" } (attempts.html()) }
+                @if !requests.is_empty() { h3 { "Requests" } (requests.html()) }
             }
             "\n"
         }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`figures`] | figures as SVG and PNG, for the report, for files and for the console |
 //! | `content` | what a report says: the tables that HTML and Markdown share |
+//! | `commits` | the tables about commits to tables |
 //! | `databases`, `drivers` | the tables about databases and drivers |
 //! | `sweep` | the tables about sweeps and proofs |
 //! | `html`, `markdown` | how it looks |
@@ -14,6 +15,7 @@
 //! | `csv`, `json` | the same numbers for machines |
 //! | `cosbench` | the archive directory of a COSBench controller |
 
+mod commits;
 mod content;
 mod cosbench;
 mod csv;

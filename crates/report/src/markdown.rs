@@ -1,5 +1,6 @@
 //! The report as Markdown, for a pull request or a wiki: the same words and tables as in HTML, no figures.
 
+use crate::commits;
 use crate::content;
 use crate::databases;
 use crate::drivers;
@@ -53,6 +54,17 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
         }
         text += &queries::making(run).iter().map(|one| format!("{}\n\n", plain(one))).collect::<String>();
         text += &table(&queries::made(run), "");
+    }
+    if commits::works(run).next().is_some() {
+        text += "## Commits to tables\n\n";
+        text += &format!("{}{}\n\n", commits::commits(run).markdown(), plain(commits::LEGEND));
+        for (title, more) in
+            [("Attempts of commits", commits::attempts(run)), ("Requests of commits", commits::requests(run))]
+        {
+            if !more.is_empty() {
+                text += &format!("### {title}\n\n{}", more.markdown());
+            }
+        }
     }
     let counters = databases::counters(run);
     if !counters.is_empty() {

@@ -39,6 +39,7 @@ fn a_real_gateway() {
     counts_equal_the_gateway_s_own_over_s3(&lab);
     counts_equal_the_gateway_s_own_over_swift(&lab);
     objects_of_another_client_are_read_over_both(&lab);
+    committers_on_one_table(&lab);
     a_stopped_gateway_is_an_outage(&lab);
     a_corrupted_object_is_found(&lab);
     a_wrong_key_is_refused(&lab);
@@ -120,6 +121,43 @@ fn objects_of_another_client_are_read_over_both(lab: &Lab) {
         alone_and_together(&place, &target);
         assert_eq!(bucket.listed(), listed, "they are left as they were");
         eprintln!("existing objects: listed, read by one and by three drivers, and left as they were");
+    }
+}
+
+/// Two and eight committers on one Iceberg table: the gateway heeds the condition on which versions are made, so each has one maker.
+fn committers_on_one_table(lab: &Lab) {
+    let (place, keys) = (Place::new(), lab.credentials());
+    let storage = format!(
+        "{{kind: s3, endpoint: '{}', access_key: '{}', secret_key: '{}'}}",
+        lab.endpoint(),
+        keys.access_key,
+        keys.secret_key
+    );
+    for committers in [2, 8] {
+        let text = format!(
+            "name: commits\ntarget: {{kind: iceberg, bucket: lake, storage: {storage}}}\nstages:\n  - prepare: {{table: events, fresh: true}}\n  \
+             - name: commits\n    load: {{table: events, committers: {committers}, rows: 50, total_operations: 60}}\n  \
+             - cleanup: {{table: events}}\n"
+        );
+        let record = place.run(&place.write("commits.yaml", &text));
+        assert_eq!(record.code, 0, "{} {}", record.stderr, record.value["findings"]);
+        let used = &record.stage("commits")["proof"]["commits"][0];
+        assert_eq!(
+            (used["acknowledged"].as_u64(), used["condition"].as_str()),
+            (Some(60), Some("heeded")),
+            "{used}"
+        );
+        let history = &used["history"];
+        let count = |key: &str| history[key].as_i64().unwrap();
+        assert_eq!(
+            (count("found"), count("missing"), count("contested"), count("broken")),
+            (60, 0, 0, 0),
+            "{history}"
+        );
+        assert_eq!((count("to_version") - count("from_version"), count("rows")), (60, 3_000), "{history}");
+        assert_eq!(record.findings("commits-kept").len(), 1);
+        let lost = used["lost_races"].as_u64().unwrap();
+        eprintln!("{committers} committers: 60 commits, each version made once; {lost} races lost");
     }
 }
 

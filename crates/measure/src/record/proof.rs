@@ -1,6 +1,6 @@
 //! What makes a stage's numbers evidence: what was done around its load, and what devices, clusters and databases counted.
 
-use super::{Aborts, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, TablesUse};
+use super::{Aborts, CommitsUse, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, TablesUse};
 use crate::kind::Cache;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -36,6 +36,8 @@ pub struct Proof {
     pub figures: Vec<DeclaredFigure>,
     /// Tables that were made, and queries that ran on them: an entry for each work.
     pub tables: Vec<TablesUse>,
+    /// Commits to tables whose history is in storage: an entry for each work.
+    pub commits: Vec<CommitsUse>,
     /// What could not be checked, and why: whole sentences.
     pub unchecked: Vec<String>,
 }
@@ -50,6 +52,7 @@ impl Proof {
         self.add_ledgers(other.ledgers);
         self.add_figures(other.figures);
         self.tables.extend(other.tables);
+        self.commits.extend(other.commits);
         // Both have asked for the same process.
         self.own = self.own.or(other.own);
         self.osds = self.osds.or(other.osds);

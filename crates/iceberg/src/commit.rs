@@ -1,0 +1,290 @@
+//! A commit: how one of several committers makes the next version of a table.
+//!
+//! A version is a file whose name is its number. A committer looks for the newest one, writes what its own will consist of, and writes
+//! the file of the next number on the condition that there is none (`If-None-Match: *`): whoever is first has made the version. The
+//! others have lost a race, and try again on what is the newest by then; data files and their manifest stay as they are, because their
+//! sequence number is that of the commit (*Sequence Number Inheritance* in Iceberg's specification). The latency of a commit is that
+//! of all its attempts.
+//!
+//! If storage does not tell whether a version was made, the version itself tells: it names the snapshot that it came with.
+
+use crate::files::{Files, Only, Version, is_lost};
+use crate::manifest::{self, Entry};
+use crate::metadata::{self, Amount};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use iceberg::spec::{DataFile, ManifestFile, Operation, Snapshot};
+use object_store::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tidemark_analytics::failure::Failure;
+use tidemark_measure::fault::Fault;
+use tidemark_measure::record::TableFile;
+use tidemark_measure::rng::Rng;
+use tidemark_measure::units;
+
+/// Manifests that are read at once.
+const READERS: usize = 8;
+
+/// How commits are made.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Protocol {
+    /// Attempts of one commit, at most.
+    pub tries: u32,
+    /// Longest pause before the second attempt, doubled before each further one; nanoseconds.
+    pub back_off_ns: u64,
+    /// Longest pause before any attempt, nanoseconds.
+    pub back_off_most_ns: u64,
+    /// Snapshots, and earlier versions, that a version lists.
+    pub snapshots: u32,
+    /// Manifests that a snapshot may have before they are merged into one.
+    pub manifests: u32,
+}
+
+/// What a commit took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tried {
+    /// Attempts.
+    pub attempts: u32,
+    /// Attempts that found the version made by somebody else.
+    pub lost: u32,
+    /// Attempts whose outcome was not told.
+    pub looked_up: u32,
+}
+
+/// A commit that was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Committed {
+    /// The version that it made.
+    pub version: u64,
+    /// The snapshot that it added.
+    pub snapshot: i64,
+}
+
+/// What a commit adds, the same in all attempts.
+struct Own {
+    manifest: ManifestFile,
+    added: Amount,
+}
+
+/// What is written for one attempt, and is of no use if it loses.
+struct Attempt {
+    version: Version,
+    files: Vec<(TableFile, Path)>,
+}
+
+/// A number that nobody else draws.
+pub(crate) fn unique() -> Result<u64, Failure> {
+    getrandom::u64().map_err(|error| Failure::new(Fault::Local, format!("no random numbers: {error}")))
+}
+
+/// Milliseconds since 1970 UTC.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Whether a write that failed so may have had its effect, or may have it yet.
+fn leaves_doubt(fault: Fault) -> bool {
+    matches!(
+        fault,
+        Fault::Timeout
+            | Fault::Reset
+            | Fault::Protocol
+            | Fault::Conflict
+            | Fault::Throttled
+            | Fault::ServerError
+            | Fault::ShortTransfer
+            | Fault::TruncatedContent
+    )
+}
+
+/// Commits an append of data files that are there. `known` is the newest version that this committer knows.
+pub(crate) async fn append(
+    files: &Files,
+    protocol: &Protocol,
+    known: &mut Option<Arc<Version>>,
+    added: &[DataFile],
+    rng: &mut Rng,
+) -> (Tried, Result<Committed, Failure>) {
+    let mut tried = Tried::default();
+    // The version of which it is not known whether it is ours.
+    let mut doubt = None;
+    let done = attempts(files, protocol, known, added, rng, &mut tried, &mut doubt).await;
+    let done = done.map_err(|failure| match doubt {
+        None => failure,
+        Some(version) => {
+            let words = format!("whether version {version} was made is not known: {failure}");
+            Failure::new(Fault::Ambiguous, words)
+        }
+    });
+    (tried, done)
+}
+
+async fn attempts(
+    files: &Files,
+    protocol: &Protocol,
+    known: &mut Option<Arc<Version>>,
+    added: &[DataFile],
+    rng: &mut Rng,
+    tried: &mut Tried,
+    doubt: &mut Option<u64>,
+) -> Result<Committed, Failure> {
+    let snapshot = unique()? as i64 & i64::MAX;
+    let manifest = files.metadata(&format!("{snapshot:016x}-m0.avro"));
+    let entries: Vec<Entry> = added.iter().cloned().map(Entry::added).collect();
+    let mut own = None;
+    let mut last = None;
+    while tried.attempts < protocol.tries {
+        let pause = pause(protocol, tried.attempts, rng);
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
+        tried.attempts += 1;
+        let gone = || Failure::new(Fault::NotFound, format!("there is no table at {}", files.location()));
+        let base = files.newest(known.as_ref()).await?.ok_or_else(gone)?;
+        *known = Some(Arc::clone(&base));
+        if let Some(version) = doubt.filter(|version| *version <= base.number) {
+            let made = files.read_version(version).await?;
+            *doubt = None;
+            if made.is_some_and(|made| made.metadata.current_snapshot_id() == Some(snapshot)) {
+                return Ok(Committed { version, snapshot });
+            }
+            tried.lost += 1;
+        }
+        let own = match &own {
+            Some(known) => known,
+            None => {
+                let called = files.called(&manifest);
+                let (written, content) = manifest::write(&entries, &base.metadata, snapshot, called).await?;
+                files.write(TableFile::Manifest, &manifest, content, Only::Always).await?;
+                own.insert(Own { manifest: written, added: manifest::amount(added) })
+            }
+        };
+        let attempt = prepare(files, protocol, &base, snapshot, own, tried.attempts).await?;
+        let version = attempt.version.number;
+        match files.write_version(&attempt.version).await {
+            Ok(()) => {
+                *known = Some(Arc::new(attempt.version));
+                // The commit is made: without a hint others look further.
+                let _ = files.write_hint(version).await;
+                return Ok(Committed { version, snapshot });
+            }
+            Err(failure) if is_lost(&failure) => {
+                // What was sent before without an answer may be what was first.
+                if doubt.is_none() {
+                    tried.lost += 1;
+                    discard(files, &attempt.files).await;
+                }
+            }
+            Err(failure) if leaves_doubt(failure.fault) => {
+                *doubt = Some(version);
+                tried.looked_up += 1;
+                last = Some(failure);
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    if let (Some(_), Some(failure)) = (*doubt, last) {
+        return Err(failure);
+    }
+    discard(files, &[(TableFile::Manifest, manifest)]).await;
+    let words = format!("{} attempts lost to other committers", units::count(tried.lost.into()));
+    Err(Failure::new(Fault::Serialization, words))
+}
+
+/// Deletes files that nothing refers to. One that stays does no harm.
+pub(crate) async fn discard(files: &Files, paths: &[(TableFile, Path)]) {
+    for (kind, path) in paths {
+        let _ = files.delete(*kind, path).await;
+    }
+}
+
+/// How long to wait after so many attempts: between half and all of what doubles with each of them.
+fn pause(protocol: &Protocol, attempts: u32, rng: &mut Rng) -> Duration {
+    if attempts == 0 {
+        return Duration::ZERO;
+    }
+    let doubled = protocol.back_off_ns.saturating_mul(1 << (attempts - 1).min(30));
+    let most = doubled.min(protocol.back_off_most_ns);
+    Duration::from_nanos(most / 2 + rng.below(most / 2 + 1))
+}
+
+/// Writes what the next version consists of, but for the version itself.
+async fn prepare(
+    files: &Files,
+    protocol: &Protocol,
+    base: &Version,
+    snapshot: i64,
+    own: &Own,
+    attempt: u32,
+) -> Result<Attempt, Failure> {
+    let before = base.metadata.current_snapshot();
+    let sequence_number = base.metadata.next_sequence_number();
+    let mut written = Vec::new();
+    let mut manifests = match before {
+        Some(before) => manifests(files, before.manifest_list()).await?,
+        None => Vec::new(),
+    };
+    if manifests.len() >= protocol.manifests as usize {
+        let path = files.metadata(&format!("{snapshot:016x}-{attempt}-m1.avro"));
+        let merged = merge(files, base, &manifests, snapshot, &path).await?;
+        written.push((TableFile::Manifest, path));
+        manifests = vec![merged];
+    }
+    manifests.insert(0, own.manifest.clone());
+    let path = files.metadata(&format!("snap-{snapshot}-{attempt}.avro"));
+    let parent = base.metadata.current_snapshot_id();
+    let list = manifest::write_list(manifests, snapshot, parent, sequence_number).await?;
+    files.write(TableFile::ManifestList, &path, list, Only::Always).await?;
+    let total = before.map_or(Amount::default(), |before| metadata::total(before));
+    let snapshot = Snapshot::builder()
+        .with_snapshot_id(snapshot)
+        .with_parent_snapshot_id(parent)
+        .with_sequence_number(sequence_number)
+        // Clocks of committers may differ; time in a table does not run backwards.
+        .with_timestamp_ms(now_ms().max(base.metadata.last_updated_ms()))
+        .with_manifest_list(files.called(&path))
+        .with_summary(metadata::summary(Operation::Append, total, own.added, Amount::default()))
+        .with_schema_id(base.metadata.current_schema_id())
+        .build();
+    written.push((TableFile::ManifestList, path));
+    let file = files.called_version(base.number);
+    let metadata = metadata::next(&base.metadata, file, snapshot, protocol.snapshots as usize)?;
+    Ok(Attempt { version: Version { number: base.number + 1, metadata }, files: written })
+}
+
+/// The manifests of a snapshot, by its list.
+pub(crate) async fn manifests(files: &Files, list: &str) -> Result<Vec<ManifestFile>, Failure> {
+    let path = files.named(list)?;
+    let bytes = files.read(TableFile::ManifestList, &path).await?;
+    manifest::read_list(&bytes).map_err(|failure| failure.of(path.as_ref()))
+}
+
+/// The data files of some manifests.
+pub(crate) async fn entries(files: &Files, manifests: &[ManifestFile]) -> Result<Vec<Entry>, Failure> {
+    let read = |one: &ManifestFile| {
+        let one = one.clone();
+        async move {
+            let path = files.named(&one.manifest_path)?;
+            let bytes = files.read(TableFile::Manifest, &path).await?;
+            manifest::read(&bytes, &one).map_err(|failure| failure.of(path.as_ref()))
+        }
+    };
+    let reads: Vec<_> = manifests.iter().map(read).collect();
+    let all: Vec<Vec<Entry>> = stream::iter(reads).buffered(READERS).try_collect().await?;
+    Ok(all.into_iter().flatten().collect())
+}
+
+/// Writes the entries of all these manifests into one.
+async fn merge(
+    files: &Files,
+    base: &Version,
+    manifests: &[ManifestFile],
+    snapshot: i64,
+    path: &Path,
+) -> Result<ManifestFile, Failure> {
+    let all = entries(files, manifests).await?;
+    let (merged, content) = manifest::write(&all, &base.metadata, snapshot, files.called(path)).await?;
+    files.write(TableFile::Manifest, path, content, Only::Always).await?;
+    Ok(merged)
+}

@@ -1,0 +1,228 @@
+//! The keys of documents: the target, and the works on a table.
+
+use crate::job::{Commits, Job, Protocol, Purpose, Target};
+use crate::rows;
+use tidemark_analytics::place::{self, Place};
+use tidemark_keys::kinds::{Duration, Flag, Parsed, Whole, Word};
+use tidemark_keys::{Key, Mapping, Problem, Table};
+use tidemark_load::pacing::Pacing;
+use tidemark_load::source::{Choice, Division, Effect, Order, SourcePlan};
+use tidemark_load::work::Work as Load;
+use tidemark_measure::pick::Pick;
+use tidemark_measure::think::Think;
+use tidemark_plan::defaults;
+use tidemark_plan::engine::WorkPlace;
+use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
+use tidemark_plan::yaml::context::Context;
+use tidemark_plan::yaml::timing::{self, TIMING};
+use tidemark_plan::yaml::{values, works};
+
+/// The kind of targets.
+pub(crate) static ICEBERG: Mapping = Mapping::kind(
+    "iceberg",
+    "Tables that change, in Apache Iceberg's format: a version is a file that is written on the condition that there is none",
+    &[&place::STORAGE, &place::BUCKET, &place::PREFIX, &place::CONNECTIONS, &THREADS],
+);
+
+static THREADS: Key<Whole<u32>> = Key::new("threads", "Threads that commits run on", Whole(1, 1024))
+    .otherwise("as many as the machine has processors");
+
+/// The works on tables.
+pub(crate) static KEYS: [&Mapping; 3] = [&PREPARE, &LOAD, &CLEANUP];
+
+static PREPARE: Mapping = Mapping::new("prepare", "Makes a table, unless it is there", &[&TABLE, &FRESH]);
+static LOAD: Mapping = Mapping::new(
+    "load",
+    "The measured load: commits, each of which appends a file of rows",
+    &[&TABLE, &COMMITTERS, &ROWS, &TRIES, &BACK_OFF, &BACK_OFF_MOST, &SNAPSHOTS, &MANIFESTS, &CONDITIONS],
+)
+.with(&[&TIMING]);
+static CLEANUP: Mapping = Mapping::new("cleanup", "Removes a table that Tidemark made", &[&TABLE]);
+
+/// The key that shows whose work it is.
+pub(crate) static TABLE: Key<Parsed<String>> = Key::new(
+    "table",
+    "Name of the table: the directory that it is",
+    Parsed("name of letters, digits, dashes and underscores", name),
+)
+.required("give it a name, such as `table: events`")
+.example("events");
+static FRESH: Key<Flag> =
+    Key::new("fresh", "Remove the table with all its rows if it is there, and make it anew", Flag)
+        .default("false");
+static COMMITTERS: Key<Whole<u32>> = Key::new(
+    "committers",
+    "Workers that commit to the table side by side; with a `rate`, the limit of commits in flight",
+    Whole(1, defaults::MOST_WORKERS),
+)
+.default("1")
+.also(&["workers", "clients"]);
+static ROWS: Key<Whole<u32>> =
+    Key::new("rows", "Rows of a commit, of about 50 bytes each", Whole(1, rows::MOST)).default("100");
+static TRIES: Key<Whole<u32>> = Key::new(
+    "tries",
+    "How often a commit is tried at most, each time on what is the newest version by then; its latency covers all of it",
+    Whole(1, 100_000),
+)
+.default("100")
+.also(&["max_tries"]);
+static BACK_OFF: Key<Duration> = Key::new(
+    "back_off",
+    "Longest pause before the second attempt, doubled before each further one; at least half of it is waited",
+    Duration,
+)
+.default("10ms");
+static BACK_OFF_MOST: Key<Duration> =
+    Key::new("back_off_most", "Longest pause before an attempt", Duration).default("1s");
+static SNAPSHOTS: Key<Whole<u32>> = Key::new(
+    "snapshots",
+    "Snapshots, and earlier versions, that each version lists: the others expire",
+    Whole(2, 1_000_000),
+)
+.default("100");
+static MANIFESTS: Key<Whole<u32>> = Key::new(
+    "manifests",
+    "Manifests of a snapshot from which on a commit merges them into one",
+    Whole(1, 1_000_000),
+)
+.default("100");
+static CONDITIONS: Key<Word<bool>> = Key::new(
+    "conditions",
+    "Storage that ignores `If-None-Match: *` loses commits: with `checked` it is refused before the load, by means of a small file \
+     that is written and deleted; with `unchecked` the load runs, and what is lost is counted",
+    Word(&[("checked", true), ("unchecked", false)]),
+)
+.default("checked");
+
+fn name(text: &str) -> Result<String, Problem> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    match (1..=200).contains(&text.len()) && text.bytes().all(plain) {
+        true => Ok(text.to_owned()),
+        false => {
+            let help = "write letters, digits, dashes and underscores, such as events";
+            Err(Problem::new(format!("'{text}' is no name of a table"), help))
+        }
+    }
+}
+
+/// Reads the mapping under `target`; `None` after an error that leaves nothing to go on with.
+pub(crate) fn target(table: &mut Table<'_>) -> Option<Target> {
+    let threads = table.get(&THREADS);
+    let Place { storage, connections } = place::read(table)?;
+    Some(Target { storage, connections, threads })
+}
+
+/// What a work does.
+struct Doing {
+    workers: u32,
+    purpose: Purpose,
+    pacing: Pacing,
+    stop: tidemark_load::stopping::Stop,
+    source: SourcePlan,
+    label: Label,
+}
+
+/// Reads a work; all random choices come from `seed`.
+pub(crate) fn work(
+    place: WorkPlace,
+    mut table: Table<'_>,
+    target: &Target,
+    context: &Context<'_>,
+) -> Option<Work> {
+    if !KEYS.iter().any(|known| known.name == place.keyword) {
+        let message = format!("`{}` does not apply to Iceberg tables", place.keyword);
+        table.log().error(table.place(), message, "remove it, or use `prepare`, `load` or `cleanup`");
+        return None;
+    }
+    let allowed = if place.kind == WorkKind::Normal { defaults::ALLOWED_FAILURES } else { 0 };
+    let common = works::Common::read(&mut table, place.keyword, allowed);
+    let name = table.get(&TABLE)?;
+    let doing = match place.kind {
+        WorkKind::Normal => load(&mut table, target),
+        WorkKind::Prepare => {
+            let purpose = Purpose::Make { fresh: table.value(&FRESH) };
+            once(&mut table, target, purpose, "make", OperationClass::Write)
+        }
+        _ => once(&mut table, target, Purpose::Remove, "remove", OperationClass::Delete),
+    };
+    table.finish();
+    let Doing { workers, purpose, pacing, stop, source, label } = doing;
+    Some(Work {
+        name: common.name,
+        kind: place.kind,
+        load: Load {
+            workers,
+            depth: 1,
+            connections: None,
+            pacing,
+            stop,
+            source,
+            finale: None,
+            actions: 1,
+            seed: context.seed,
+            stream: place.stream,
+        },
+        job: tidemark_plan::job::Job::new(Job { target: target.clone(), table: name, purpose }),
+        labels: vec![label],
+        allowed_failures_per_million: common.allowed_failures,
+        driver: common.driver,
+    })
+}
+
+fn label(name: &str, class: OperationClass, config: String) -> Label {
+    Label { label: name.to_owned(), kind: name.to_owned(), class, verifies: false, weight: 100.0, config }
+}
+
+/// What is done once, before or after a load.
+fn once(
+    table: &mut Table<'_>,
+    target: &Target,
+    purpose: Purpose,
+    name: &str,
+    class: OperationClass,
+) -> Doing {
+    Doing {
+        workers: 1,
+        purpose,
+        pacing: Pacing::Closed { think: Think::Constant { ns: 0 } },
+        stop: timing::stop(table, target.timeout_ns(), true),
+        source: SourcePlan::Scan {
+            action: 0,
+            spaces: Some((1, 1)),
+            items: Some((0, 0)),
+            bytes: values::constant(0),
+        },
+        label: label(name, class, String::new()),
+    }
+}
+
+fn load(table: &mut Table<'_>, target: &Target) -> Doing {
+    let protocol = Protocol {
+        tries: table.value(&TRIES),
+        back_off_ns: table.value(&BACK_OFF),
+        back_off_most_ns: table.value(&BACK_OFF_MOST),
+        snapshots: table.value(&SNAPSHOTS),
+        manifests: table.value(&MANIFESTS),
+    };
+    let commits = Commits { rows: table.value(&ROWS), protocol, checked: table.value(&CONDITIONS) };
+    let config = format!("rows={}", commits.rows);
+    let only = Choice {
+        action: 0,
+        weight: 1.0,
+        spaces: Pick::Constant(1),
+        items: Pick::Constant(1),
+        bytes: values::constant(0),
+        division: Division::None,
+        effect: Effect::Free,
+        order: Order::Picked,
+        follow: None,
+    };
+    Doing {
+        workers: table.value(&COMMITTERS),
+        purpose: Purpose::Commit(commits),
+        pacing: timing::pacing(table),
+        stop: timing::ends(table, target.timeout_ns()),
+        source: SourcePlan::Mix { choices: vec![only], pool: None, deck: false },
+        label: label("append", OperationClass::Write, config),
+    }
+}

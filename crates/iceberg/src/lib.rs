@@ -1,0 +1,46 @@
+//! The engine for tables that change: commits to Apache Iceberg tables, side by side, and what the table's history says of them.
+//!
+//! **A table is files in a bucket; its newest version is the one with the highest number; whoever writes the next number first has
+//! made it.** That is how Iceberg's tables in a file system work, with `If-None-Match: *` in place of a rename that does not replace. So
+//! all that a commit needs of storage is one conditional write, and storage that ignores the condition loses commits. Each operation of
+//! a load is a commit; after the load, the history is read back and compared with what was acknowledged.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`Iceberg`] | the engine as Tidemark sees it |
+//! | `document` | the keys of documents: the target, and the works |
+//! | [`job`] | a work on a table: target, table, purpose |
+//! | `metadata` | a version of a table |
+//! | `manifest` | which data files a snapshot has |
+//! | `rows` | the rows of an append, as a data file |
+//! | `files` | the files of a table, and every request for them counted |
+//! | `commit` | how one of several committers makes the next version |
+//! | `conditions` | whether storage heeds the condition |
+//! | `load` | commits as operations of a load |
+//! | `history` | what the versions say when the load is over |
+//! | `prepare` | tables made, guarded and removed, and what was done put on record |
+//! | `forecast` | what works will do and need |
+//!
+//! # What is the library's, and what is not
+//!
+//! The crate `iceberg` reads and writes versions, manifests and their lists. Its transactions are not used: they know neither a catalog
+//! that consists of conditional writes, nor how many requests of which kind an attempt takes, nor any change but appends. It brings an
+//! Arrow of its own beside the query engine's; rows are written and read with the query engine's.
+
+mod commit;
+mod conditions;
+mod document;
+mod engine;
+mod files;
+mod forecast;
+mod history;
+pub mod job;
+mod load;
+mod manifest;
+mod metadata;
+mod prepare;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+pub use engine::Iceberg;
