@@ -3,8 +3,6 @@
 use crate::failure::Failure;
 use crate::job::{Data, Queries};
 use crate::texts;
-use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::sync::OnceLock;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Answer;
@@ -61,32 +59,15 @@ impl Answers {
     }
 }
 
-/// Adds the rows of a batch to an answer.
-pub(crate) fn add(answer: &mut Digest, batch: &RecordBatch) -> Result<(), Failure> {
-    let options = FormatOptions::default();
-    let columns = batch.columns().iter().map(|column| ArrayFormatter::try_new(column, &options));
-    let columns = columns
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| Failure::new(Fault::Local, error.to_string()))?;
-    for row in 0..batch.num_rows() {
-        let cell = |(formatter, column): (&ArrayFormatter<'_>, &datafusion::arrow::array::ArrayRef)| {
-            (!column.is_null(row)).then(|| formatter.value(row).to_string())
-        };
-        let cells: Vec<Option<String>> = columns.iter().zip(batch.columns()).map(cell).collect();
-        answer.add(cells.iter().map(Option::as_deref));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Query;
+    use crate::job::{By, Query};
     use crate::sets::Set;
 
     #[test]
     fn executions_are_held_against_the_first_unless_their_parameters_are_drawn() {
-        let data = Data { set: Set::Tpcds, scale_milli: 1 };
+        let data = Data { set: Set::Tpcds, scale_milli: 1, by: By::Tidemark };
         let queries = |random| Queries {
             list: vec![Query { name: "mine".into(), sql: Some("SELECT 1".into()) }],
             random,

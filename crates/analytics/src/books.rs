@@ -28,6 +28,11 @@ impl Books {
         lock(&self.written).push(file);
     }
 
+    /// The last that was written of a table.
+    pub(crate) fn written_of(&self, table: &str) -> Option<Written> {
+        lock(&self.written).iter().rfind(|file| file.table == table).cloned()
+    }
+
     /// A query has ended.
     pub(crate) fn ran(&self, query: QueryUse) {
         let mut queries = lock(&self.queries);

@@ -1,25 +1,29 @@
 //! The keys of documents: the target, and the works on tables.
 
-use crate::job::{Cache, Compression, Data, Job, Layout, Purpose, Queries, Query, Target};
+use crate::job::{
+    By, Cache, Compression, Data, DataFusion, Engine, Job, Layout, Purpose, Queries, Query, Target, Trino,
+};
 use crate::place::{self, Place};
 use crate::sets::Set;
 use crate::texts;
-use std::path::Path;
+use crate::trino::layout;
+use std::path::{Path, PathBuf};
 use tidemark_keys::kinds::{Bytes, Flag, Parsed, PositiveDuration, Text, Whole, Word};
 use tidemark_keys::shapes::{List, Map, OneOrList};
 use tidemark_keys::tree::{Node, Value};
-use tidemark_keys::{Key, Mapping, Problem, Table};
+use tidemark_keys::{Key, Mapping, OrFile, Problem, Table};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::SourcePlan;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::think::Think;
+use tidemark_object::secrets;
 use tidemark_plan::engine::WorkPlace;
 use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
 use tidemark_plan::yaml::context::Context;
 use tidemark_plan::yaml::{timing, values, works};
 use tidemark_tpc::ds;
 
-/// The kind of targets.
+/// A target whose queries run inside Tidemark.
 pub(crate) static DATAFUSION: Mapping = Mapping::kind(
     "datafusion",
     "Tables in Parquet files, queried by the engine inside Tidemark (Apache DataFusion)",
@@ -33,6 +37,48 @@ pub(crate) static DATAFUSION: Mapping = Mapping::kind(
         &METADATA_CACHE,
     ],
 );
+
+/// A target whose queries run elsewhere.
+pub(crate) static TRINO: Mapping = Mapping::kind(
+    "trino",
+    "Tables in Parquet files on S3, queried by a Trino cluster over its HTTP protocol",
+    &[
+        &ENDPOINT,
+        &USER,
+        &PASSWORD.text,
+        &PASSWORD.file,
+        &INSECURE,
+        &CA_FILE,
+        &CATALOG,
+        &place::OBJECTS,
+        &place::BUCKET,
+        &place::PREFIX,
+        &place::CONNECTIONS,
+    ],
+);
+
+static ENDPOINT: Key<Parsed<String>> =
+    Key::new("endpoint", "Address of the coordinator", Parsed("`http://host:port`", values::server))
+        .required("write the address of the coordinator, such as http://10.0.0.1:8080")
+        .example("http://10.0.0.1:8080")
+        .expanded();
+static USER: Key<Parsed<String>> =
+    Key::new("user", "Whose queries they are", NAME_OF_TRINO).default("tidemark").expanded();
+static PASSWORD: OrFile =
+    OrFile::new("password", "password_file", "The user's password, which goes over HTTPS alone")
+        .example("${TIDEMARK_SECRET_TRINO}");
+static INSECURE: Key<Flag> = Key::new("insecure", "Accept any TLS certificate", Flag).default("false");
+static CA_FILE: Key<Text> = Key::new("ca_file", "PEM file of certificate authorities to trust", Text)
+    .otherwise("the system's authorities")
+    .expanded();
+static CATALOG: Key<Parsed<String>> = Key::new(
+    "catalog",
+    "Catalog in which tables are registered, of Trino's Hive connector, which must reach the bucket",
+    NAME_OF_TRINO,
+)
+.default("hive")
+.expanded();
+const NAME_OF_TRINO: Parsed<String> = Parsed("name", name_of_trino);
 
 static THREADS: Key<Whole<u32>> =
     Key::new("threads", "Threads of the query engine, and partitions of its plans", Whole(1, 1024))
@@ -53,7 +99,7 @@ pub(crate) static KEYS: [&Mapping; 3] = [&PREPARE, &LOAD, &CLEANUP];
 static PREPARE: Mapping = Mapping::new(
     "prepare",
     "Makes the tables of a set, but for files that are there already",
-    &[&TABLES, &SCALE, &WRITERS, &COMPRESSION, &ROW_GROUP, &PAGE_INDEX, &FILE_SIZE, &FRESH],
+    &[&TABLES, &SCALE, &BY, &WRITERS, &COMPRESSION, &ROW_GROUP, &PAGE_INDEX, &FILE_SIZE, &FRESH],
 );
 static LOAD: Mapping = Mapping::new(
     "load",
@@ -61,6 +107,7 @@ static LOAD: Mapping = Mapping::new(
     &[
         &TABLES,
         &SCALE,
+        &BY,
         &STREAMS,
         &PASSES,
         &QUERIES,
@@ -73,7 +120,7 @@ static LOAD: Mapping = Mapping::new(
     ],
 );
 static CLEANUP: Mapping =
-    Mapping::new("cleanup", "Removes the tables that Tidemark made", &[&TABLES, &SCALE]);
+    Mapping::new("cleanup", "Removes the tables that Tidemark made", &[&TABLES, &SCALE, &BY]);
 
 /// The key that shows whose work it is.
 pub(crate) static TABLES: Key<Word<Set>> = Key::new(
@@ -89,8 +136,15 @@ static SCALE: Key<Parsed<u64>> = Key::new(
 )
 .default("1")
 .also(&["scale_factor", "sf"]);
-static WRITERS: Key<Whole<u32>> = Key::new("writers", "Files that are made side by side", Whole(1, 1024))
-    .otherwise("as many as there are processors");
+static BY: Key<Word<By>> = Key::new(
+    "by",
+    "Who makes the tables: Tidemark, or Trino of the rows of its own generator, a statement for each table; both can be there side by side",
+    Word(&[("tidemark", By::Tidemark), ("trino", By::Trino)]),
+)
+.default("tidemark");
+static WRITERS: Key<Whole<u32>> =
+    Key::new("writers", "Files, or tables by Trino, that are made side by side", Whole(1, 1024))
+        .otherwise("as many as there are processors; by Trino, one table at a time on all its workers");
 static COMPRESSION: Key<Word<Compression>> = Key::new(
     "compression",
     "Compression of column chunks",
@@ -178,12 +232,51 @@ fn scale(text: &str) -> Result<u64, Problem> {
     Ok(milli.round() as u64)
 }
 
+/// A name that Trino takes: what stands in a header cannot have everything.
+fn name_of_trino(text: &str) -> Result<String, Problem> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.@+".contains(letter);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::new(format!("'{text}' cannot be used"), "write letters, digits and - _ . @ +")),
+    }
+}
+
 /// Reads the mapping under `target`; `None` after an error that leaves nothing to go on with.
-pub(crate) fn target(table: &mut Table<'_>) -> Option<Target> {
-    let threads = table.get(&THREADS);
-    let (memory, metadata_cache) = (table.get(&MEMORY), table.value(&METADATA_CACHE));
-    let Place { storage, connections } = place::read(table)?;
-    Some(Target { storage, threads, memory, metadata_cache, connections })
+pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Target> {
+    let (engine, storage) = match kind == TRINO.name {
+        true => (Engine::Trino(trino(table)), &place::OBJECTS),
+        false => {
+            let engine = DataFusion {
+                threads: table.get(&THREADS),
+                memory: table.get(&MEMORY),
+                metadata_cache: table.value(&METADATA_CACHE),
+            };
+            (Engine::DataFusion(engine), &place::STORAGE)
+        }
+    };
+    let Place { storage, connections } = place::read(table, storage)?;
+    Some(Target { engine, storage, connections })
+}
+
+fn trino(table: &mut Table<'_>) -> Trino {
+    let trino = Trino {
+        endpoint: table.value(&ENDPOINT),
+        user: table.value(&USER),
+        password: table.secret(&PASSWORD),
+        insecure: table.value(&INSECURE),
+        ca_file: table.get(&CA_FILE).map(PathBuf::from),
+        catalog: table.value(&CATALOG),
+    };
+    if let Some(password) = &trino.password {
+        if trino.endpoint.starts_with("http:") {
+            let help = "use the coordinator's https:// address, or remove the password";
+            table.log().error(table.place(), "the password would go over the network in clear", help);
+        }
+        if let Some(message) = secrets::misdirected([password], &[&trino.endpoint]) {
+            table.log().error(table.place(), message, secrets::MISDIRECTED);
+        }
+    }
+    trino
 }
 
 /// Reads a work; all random choices come from `seed`.
@@ -199,9 +292,14 @@ pub(crate) fn work(
         return None;
     }
     let common = works::Common::read(&mut table, place.keyword, 0);
-    let data = Data { set: table.get(&TABLES)?, scale_milli: table.value(&SCALE) };
+    let data = Data { set: table.get(&TABLES)?, scale_milli: table.value(&SCALE), by: table.value(&BY) };
+    if data.by == By::Trino && target.trino().is_none() {
+        table.meaningless(&[&BY], "only a target of the kind `trino` has Trino make tables");
+        return None;
+    }
     let doing = match place.kind {
         WorkKind::Normal => load(&mut table, &data, context)?,
+        WorkKind::Prepare if data.by == By::Trino => generate(&mut table, &data),
         WorkKind::Prepare => make(&mut table, &data),
         _ => remove(&mut table),
     };
@@ -263,6 +361,19 @@ fn make(table: &mut Table<'_>, data: &Data) -> Doing {
         stop: timing::stop(table, FILE_NS, true),
         source: scan(files),
         labels: vec![label("make", OperationClass::Write, 100.0, config)],
+    }
+}
+
+fn generate(table: &mut Table<'_>, data: &Data) -> Doing {
+    table.meaningless(&[&ROW_GROUP, &PAGE_INDEX, &FILE_SIZE], "Trino writes the files as its catalog is set");
+    let compression = table.value(&COMPRESSION);
+    let tables = data.set.tables().len();
+    Doing {
+        workers: table.get(&WRITERS).unwrap_or(1).min(u32::try_from(tables).unwrap_or(u32::MAX)),
+        purpose: Purpose::Generate { compression, fresh: table.value(&FRESH) },
+        stop: timing::stop(table, FILE_NS, true),
+        source: scan(tables as u64),
+        labels: vec![label("make", OperationClass::Write, 100.0, layout(compression))],
     }
 }
 

@@ -33,19 +33,23 @@ impl Engine for Analytics {
     }
 
     fn targets(&self) -> Vec<&'static Mapping> {
-        vec![&document::DATAFUSION]
+        vec![&document::DATAFUSION, &document::TRINO]
     }
 
     fn work_keys(&self) -> Vec<&'static Mapping> {
         document::KEYS.to_vec()
     }
 
-    fn target(&self, _kind: &str, table: &mut Table<'_>, _: &Environment<'_>) -> Option<Target> {
-        document::target(table).map(|target| Target::new(ENGINE, target))
+    fn target(&self, kind: &str, table: &mut Table<'_>, _: &Environment<'_>) -> Option<Target> {
+        document::target(kind, table).map(|target| Target::new(ENGINE, target))
     }
 
     fn bare_target(&self, kind: &str) -> Result<Target, Problem> {
-        let help = format!("write `target: {{kind: {kind}, storage: {{kind: files, directory: ...}}}}`");
+        let needs = match kind == document::TRINO.name {
+            true => "endpoint: http://..., storage: {kind: s3, endpoint: ...}",
+            false => "storage: {kind: files, directory: ...}",
+        };
+        let help = format!("write `target: {{kind: {kind}, {needs}}}`");
         Err(Problem::new(format!("the target '{kind}' needs settings"), help))
     }
 
@@ -79,7 +83,10 @@ impl Engine for Analytics {
     }
 
     fn check_policy(&self, policy: &Policy, who: &str, work: &Work) -> Result<(), String> {
-        job::Job::of(work).map_or(Ok(()), |job| job.target.storage.check_policy(policy, who))
+        let Some(job) = job::Job::of(work) else { return Ok(()) };
+        let trusted = job.target.trino().and_then(|trino| trino.ca_file.as_ref());
+        trusted.into_iter().try_for_each(|path| policy.allow(who, path))?;
+        job.target.storage.check_policy(policy, who)
     }
 
     fn placement(&self, work: &Work) -> Placement {
@@ -87,7 +94,7 @@ impl Engine for Analytics {
         match (&job.target.storage, &job.purpose) {
             (Storage::Files { .. }, _) => Placement::OneMachine("Files are"),
             // What was there is looked at, and removed, by the one that makes it anew.
-            (_, Purpose::Make { .. }) => Placement::OneMachine("Tables are made"),
+            (_, Purpose::Make { .. } | Purpose::Generate { .. }) => Placement::OneMachine("Tables are made"),
             (storage, _) if storage.embedded().is_some() => Placement::OneMachine("Embedded servers run"),
             _ => Placement::Divisible,
         }
@@ -95,9 +102,14 @@ impl Engine for Analytics {
 
     fn open_files(&self, work: &Work) -> u64 {
         let Some(job) = job::Job::of(work) else { return 0 };
-        match job.target.storage {
-            Storage::Files { .. } => 16 * u64::from(work.load.workers),
-            Storage::Objects { .. } => 2 * u64::from(job.target.connections),
+        let workers = u64::from(work.load.workers);
+        match (&job.target.engine, &job.target.storage) {
+            (_, Storage::Files { .. }) => 16 * workers,
+            (job::Engine::DataFusion(_), Storage::Objects { .. }) => 2 * u64::from(job.target.connections),
+            // A connection to the coordinator for each, beside those to storage.
+            (job::Engine::Trino(_), Storage::Objects { .. }) => {
+                2 * u64::from(job.target.connections) + workers
+            }
         }
     }
 

@@ -51,7 +51,11 @@ const WORDS: usize = 500;
 
 /// The first line of an error's words, without the rest of a plan or a statement.
 fn words(error: &dyn Error) -> String {
-    let text = error.to_string();
+    first_line(&error.to_string())
+}
+
+/// The first line of a text, cut where it is too long.
+pub(crate) fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(WORDS) {
         Some((end, _)) => format!("{}...", &line[..end]),

@@ -1,12 +1,14 @@
 //! What works on tables will do and need, before anything runs.
 
-use crate::job::{Job, Purpose, Storage};
+use crate::job::{Engine, Job, Purpose, Storage};
+use crate::trino;
 use std::collections::BTreeSet;
 use tidemark_measure::units;
 use tidemark_plan::forecast::{Action, Amount, Does, Forecaster, Holdings, Remarks, operations_of};
 use tidemark_plan::plan::{Stage, Work};
 
 const MAKES: Does = Does { code: "makes_files", counts: "", moves_bytes: true };
+const GENERATES: Does = Does { code: "has_tables_made", counts: "", moves_bytes: true };
 const REMOVES: Does = Does { code: "removes_tables", counts: "", moves_bytes: false };
 const QUERIES: Does = Does { code: "runs_queries", counts: "", moves_bytes: false };
 
@@ -31,7 +33,9 @@ impl Forecaster for Preview {
     fn until(&self, work: &Work) -> Option<String> {
         let job = Job::of(work)?;
         Some(match &job.purpose {
-            Purpose::Make { .. } => format!("the {} tables are there", job.data.set.tables().len()),
+            Purpose::Make { .. } | Purpose::Generate { .. } => {
+                format!("the {} tables are there", job.data.set.tables().len())
+            }
             Purpose::Remove => "the tables are removed".to_owned(),
             Purpose::Query(_) => match work.load.workers {
                 1 => "the stream is through".to_owned(),
@@ -41,23 +45,26 @@ impl Forecaster for Preview {
     }
 
     fn target(&self, work: &Work) -> String {
-        Job::of(work).map_or_else(String::new, |job| format!("DataFusion, {}", job.target.storage.describe()))
+        Job::of(work).map_or_else(String::new, |job| job.target.describe())
     }
 
     fn connections(&self, work: &Work) -> u64 {
-        match Job::of(work).map(|job| (&job.target.storage, job.target.connections)) {
-            Some((Storage::Objects { .. }, connections)) => connections.into(),
-            _ => 0,
+        let Some(job) = Job::of(work) else { return 0 };
+        match (&job.target.engine, &job.target.storage, &job.purpose) {
+            (Engine::Trino(_), _, Purpose::Query(_) | Purpose::Generate { .. }) => work.load.workers.into(),
+            (_, Storage::Objects { .. }, _) => job.target.connections.into(),
+            (_, Storage::Files { .. }, _) => 0,
         }
     }
 
     fn memory(&self, work: &Work) -> u64 {
         let workers = u64::from(work.load.workers);
-        match Job::of(work).map(|job| (&job.purpose, job)) {
+        match Job::of(work).map(|job| (&job.purpose, &job.target.engine)) {
             Some((Purpose::Make { .. }, _)) => workers.saturating_mul(ENCODER),
-            Some((Purpose::Query(_), job)) => {
-                job.target.memory.unwrap_or_else(|| workers.saturating_mul(STREAM))
+            Some((Purpose::Query(_), Engine::DataFusion(engine))) => {
+                engine.memory.unwrap_or_else(|| workers.saturating_mul(STREAM))
             }
+            // Trino computes elsewhere, and replies in pieces.
             _ => 0,
         }
     }
@@ -89,6 +96,13 @@ impl Preview {
                     self.stored = self.stored.saturating_add(bytes);
                 }
                 vec![one(0, MAKES, layout.describe(), Amount::About(bytes), Amount::About(bytes))]
+            }
+            Purpose::Generate { compression, .. } => {
+                if self.made.insert(place) {
+                    self.stored = self.stored.saturating_add(bytes);
+                }
+                let (about, layout) = (Amount::About(bytes), trino::layout(*compression));
+                vec![one(0, GENERATES, layout, about, about)]
             }
             Purpose::Remove => {
                 if self.made.remove(&place) {

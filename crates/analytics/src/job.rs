@@ -7,6 +7,7 @@ use tidemark_object::job as object;
 use tidemark_plan::job::JobData;
 use tidemark_plan::plan::Work;
 use tidemark_plan::policy::Policy;
+use tidemark_plan::secret::Secret;
 
 /// The engine's name.
 pub const ENGINE: &str = "analytics";
@@ -25,16 +26,49 @@ pub struct Job {
 /// What runs queries, and where the tables are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
+    /// What runs queries.
+    pub engine: Engine,
     /// Where the tables are.
     pub storage: Storage,
-    /// Threads of the query engine; `None`: as many as this machine has processors.
+    /// Connections of an S3 target.
+    pub connections: u32,
+}
+
+/// What runs queries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Engine {
+    /// Apache DataFusion, inside Tidemark.
+    DataFusion(DataFusion),
+    /// A Trino cluster. It reads the tables by itself, from the storage that they are in.
+    Trino(Trino),
+}
+
+/// Apache DataFusion.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DataFusion {
+    /// Its threads; `None`: as many as this machine has processors.
     pub threads: Option<u32>,
     /// Memory that all queries together may have, bytes; `None`: without a limit.
     pub memory: Option<u64>,
-    /// Whether the query engine keeps the footers of files that it has read.
+    /// Whether it keeps the footers of files that it has read.
     pub metadata_cache: bool,
-    /// Connections of an S3 target.
-    pub connections: u32,
+}
+
+/// A Trino cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trino {
+    /// `http://host:port` or `https://host:port` of its coordinator.
+    pub endpoint: String,
+    /// Whose queries they are.
+    pub user: String,
+    /// The user's password, over HTTPS.
+    pub password: Option<Secret>,
+    /// Accept any TLS certificate.
+    pub insecure: bool,
+    /// PEM file of certificate authorities to trust besides the system's.
+    pub ca_file: Option<PathBuf>,
+    /// The catalog in which tables are registered, of Trino's Hive connector.
+    pub catalog: String,
 }
 
 /// Where tables are.
@@ -63,6 +97,18 @@ pub struct Data {
     pub set: Set,
     /// The scale factor, in thousandths: 1000 is 1, about a gigabyte of rows.
     pub scale_milli: u64,
+    /// Who makes them.
+    pub by: By,
+}
+
+/// Who makes the tables of a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum By {
+    /// Tidemark itself.
+    #[default]
+    Tidemark,
+    /// Trino's own generator.
+    Trino,
 }
 
 impl Data {
@@ -78,7 +124,20 @@ impl Data {
 
     /// Its directory's name: `tpch-0.01`.
     pub fn name(&self) -> String {
-        format!("{}-{}", self.set.name(), self.scale_text())
+        let by = match self.by {
+            By::Tidemark => "",
+            By::Trino => "-by-trino",
+        };
+        format!("{}-{}{by}", self.set.name(), self.scale_text())
+    }
+
+    /// The work that makes it, as a document has it.
+    pub fn preparation(&self) -> String {
+        let by = match self.by {
+            By::Tidemark => "",
+            By::Trino => ", by: trino",
+        };
+        format!("prepare: {{tables: {}, scale: {}{by}}}", self.set.name(), self.scale_text())
     }
 }
 
@@ -89,6 +148,13 @@ pub enum Purpose {
     Make {
         /// How their files are written.
         layout: Layout,
+        /// Make them anew although they are there.
+        fresh: bool,
+    },
+    /// Has Trino make them, with its own generator.
+    Generate {
+        /// Compression of column chunks.
+        compression: Compression,
         /// Make them anew although they are there.
         fresh: bool,
     },
@@ -192,6 +258,31 @@ impl Job {
     /// The job of a work; `None` if the work is of another engine.
     pub fn of(work: &Work) -> Option<&Self> {
         work.job.get()
+    }
+}
+
+impl Target {
+    /// What runs queries, and where the tables are, in a few words.
+    pub fn describe(&self) -> String {
+        format!("{}, {}", self.engine.describe(), self.storage.describe())
+    }
+
+    /// The Trino cluster that it is, if it is one.
+    pub fn trino(&self) -> Option<&Trino> {
+        match &self.engine {
+            Engine::DataFusion(_) => None,
+            Engine::Trino(trino) => Some(trino),
+        }
+    }
+}
+
+impl Engine {
+    /// What it is, in a few words.
+    fn describe(&self) -> String {
+        match self {
+            Engine::DataFusion(_) => "DataFusion".to_owned(),
+            Engine::Trino(trino) => format!("Trino at {}, catalog {}", trino.endpoint, trino.catalog),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
 use parquet::arrow::async_reader::MetadataFetch;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
@@ -159,12 +159,16 @@ impl Lake {
         self.table(&part.table).join(part.name())
     }
 
+    /// The files of a table, whoever wrote them.
+    pub(crate) async fn files(&self, table: &Table) -> Result<Vec<ObjectMeta>, Failure> {
+        Ok(self.store.list(Some(&self.table(table))).try_collect().await?)
+    }
+
     /// Looks at all files of the tables.
     pub(crate) async fn look(&self) -> Result<Found, Failure> {
         let mut listed = Vec::new();
         for table in self.data.set.tables() {
-            let directory = self.table(table);
-            let files: Vec<_> = self.store.list(Some(&directory)).try_collect().await?;
+            let files = self.files(table).await?;
             listed.extend(files.into_iter().map(|file| (*table, file)));
         }
         let mut found = Found::default();

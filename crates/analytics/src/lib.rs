@@ -17,7 +17,9 @@
 //! | [`storage`] | files, or a bucket of an S3 server |
 //! | `lake` | the files of a set: recognised, counted, guarded, removed |
 //! | `make` | tables made: rows generated, encoded, stored |
-//! | `query` | queries by DataFusion, in streams |
+//! | `query` | queries in streams, whatever answers them |
+//! | `embedded` | what answers them inside Tidemark: DataFusion |
+//! | `trino` | what answers them elsewhere, and makes tables: a Trino cluster |
 //! | `meter` | what storage sees of each query |
 //! | `answers` | whether answers are right |
 //! | `books` | what a work has done so far |
@@ -30,6 +32,7 @@
 mod answers;
 mod books;
 mod document;
+mod embedded;
 mod engine;
 pub mod failure;
 mod forecast;
@@ -45,5 +48,6 @@ pub mod sets;
 pub mod storage;
 pub mod tasks;
 mod texts;
+mod trino;
 
 pub use engine::Analytics;

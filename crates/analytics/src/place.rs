@@ -10,6 +10,10 @@ use tidemark_object::targets;
 /// What they are stored on.
 pub static STORAGE: Key<Kinds> = Key::new("storage", "Where the tables are", Kinds(&STORAGES))
     .required("write `storage: {kind: files, directory: ...}`, or `{kind: s3, endpoint: ..., ...}`");
+/// What they are stored on, where others than this process have to reach it.
+pub static OBJECTS: Key<Kinds> =
+    Key::new("storage", "Where the tables are, as Tidemark reaches it", Kinds(&[&targets::S3]))
+        .required("write `storage: {kind: s3, endpoint: ..., access_key: ..., secret_key: ...}`");
 static STORAGES: [&Mapping; 3] = [&FILES, &targets::S3, &targets::EMBEDDED];
 static FILES: Mapping = Mapping::kind("files", "A directory of this machine", &[&DIRECTORY]);
 static DIRECTORY: Key<Text> = Key::new("directory", "The directory; it is made if it is not there", Text)
@@ -37,9 +41,10 @@ pub struct Place {
     pub connections: u32,
 }
 
-/// Reads it from the mapping under `target`; `None` after an error that leaves nothing to go on with.
-pub fn read(table: &mut Table<'_>) -> Option<Place> {
-    let (kind, mut below) = table.table_of_kind(&STORAGE)?;
+/// Reads it from the mapping under `target`, where `storage` is the key that says what they are stored on; `None` after an error
+/// that leaves nothing to go on with.
+pub fn read(table: &mut Table<'_>, storage: &'static Key<Kinds>) -> Option<Place> {
+    let (kind, mut below) = table.table_of_kind(storage)?;
     let storage = if kind.name == FILES.name {
         let directory = PathBuf::from(below.value(&DIRECTORY));
         below.finish();

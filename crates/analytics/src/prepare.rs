@@ -2,12 +2,13 @@
 
 use crate::books::Books;
 use crate::failure::Failure;
-use crate::job::{Cache, Job, Purpose, Queries, Storage};
+use crate::job::{By, Cache, DataFusion, Engine, Job, Purpose, Queries, Storage, Target, Trino};
 use crate::lake::{File, Found, Lake, Part};
 use crate::make::Maker;
 use crate::query::Runner;
-use crate::storage;
 use crate::tasks::TaskSessions;
+use crate::trino::{self, Generator, Schema};
+use crate::{embedded, storage};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,11 +17,14 @@ use tidemark_measure::record::{CacheLayer, DeclaredFigure, FigureOf, Note, Proof
 use tidemark_object::targets::Running;
 use tidemark_plan::engine::{Carrier, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Work};
+use tidemark_tpc::queries::Dialect;
 use tokio::runtime::Runtime;
 
 /// The engine ready for one run.
 pub(crate) struct Ready {
     running: Vec<Running>,
+    /// The clusters that are there, each with its name and version.
+    clusters: Vec<(Trino, String)>,
     stage: Vec<Doing>,
     /// What the stage's works run on; of the threads that their target asks for.
     runtime: Option<Arc<Runtime>>,
@@ -31,6 +35,8 @@ struct Doing {
     work: String,
     job: Job,
     lake: Lake,
+    /// The tables in Trino's catalog, if Trino has them.
+    schema: Option<Schema>,
     books: Arc<Books>,
     /// Bytes of the files that its queries read.
     data_bytes: Option<u64>,
@@ -39,13 +45,10 @@ struct Doing {
 /// DataFusion's default limit of footers that it keeps (`datafusion.runtime.metadata_cache_limit`); bytes.
 const METADATA_CACHE: u64 = 50 << 20;
 
-/// The engine that runs queries, as reports name it.
-const ENGINE: &str = "DataFusion 55.2.0";
-
 impl Ready {
-    /// Starts what must be started, and opens all storage once.
+    /// Starts what must be started, opens all storage once, and asks all clusters whether they can be used.
     pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Self, String> {
-        let mut ready = Self { running: Vec::new(), stage: Vec::new(), runtime: None };
+        let mut ready = Self { running: Vec::new(), clusters: Vec::new(), stage: Vec::new(), runtime: None };
         let mut told: Vec<String> = Vec::new();
         for job in plan.stages.iter().flat_map(|stage| &stage.works).filter_map(Job::of) {
             if let Some(embedded) = job.target.storage.embedded()
@@ -53,23 +56,38 @@ impl Ready {
             {
                 ready.running.push(Running::start(embedded, setup.scratch.unwrap_or(Path::new(".")))?);
             }
-            let description = job.target.storage.describe();
+            let description = job.target.describe();
             if !told.contains(&description) {
                 storage::open(&job.target.storage, job.target.connections, &ready.running)?;
-                (setup.ready)(format!("{ENGINE}, {description}"));
+                if let Some(trino) = job.target.trino() {
+                    let name = ready.runtime(&job.target)?.block_on(trino::check(trino))?;
+                    ready.clusters.push((trino.clone(), name));
+                }
+                (setup.ready)(format!("{}, {}", ready.engine(&job.target), job.target.storage.describe()));
                 told.push(description);
             }
         }
         Ok(ready)
     }
 
-    fn runtime(&mut self, threads: Option<u32>) -> Result<Arc<Runtime>, String> {
+    /// The engine that runs queries, as reports name it.
+    fn engine(&self, target: &Target) -> String {
+        match &target.engine {
+            Engine::DataFusion(_) => embedded::ENGINE.to_owned(),
+            Engine::Trino(trino) => {
+                let known = self.clusters.iter().find(|(known, _)| known == trino);
+                known.map_or_else(|| "Trino".to_owned(), |(_, name)| name.clone())
+            }
+        }
+    }
+
+    fn runtime(&mut self, target: &Target) -> Result<Arc<Runtime>, String> {
         if let Some(runtime) = &self.runtime {
             return Ok(Arc::clone(runtime));
         }
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.enable_all().thread_name("tables");
-        if let Some(threads) = threads {
+        if let Engine::DataFusion(DataFusion { threads: Some(threads), .. }) = target.engine {
             builder.worker_threads(threads as usize);
         }
         let runtime =
@@ -81,87 +99,99 @@ impl Ready {
     fn carrier(&mut self, work: &Work, notes: &mut Vec<Note>) -> Result<Carrier, String> {
         let job = Job::of(work).ok_or("its job is not one on tables")?.clone();
         let opened = storage::open(&job.target.storage, job.target.connections, &self.running)?;
-        let runtime = self.runtime(job.target.threads)?;
+        let runtime = self.runtime(&job.target)?;
         let lake =
             Lake { store: Arc::clone(&opened.store), root: opened.root.clone(), data: job.data.clone() };
         let told = |failure: Failure| format!("{}: {failure}", job.target.storage.describe());
-        if let Purpose::Make { .. } = &job.purpose {
+        if let Purpose::Make { .. } | Purpose::Generate { .. } = &job.purpose {
             runtime.block_on(opened.create_bucket()).map_err(|refused| refused.to_string())?;
         }
-        let found = runtime.block_on(lake.look()).map_err(told)?;
+        let compression = match &job.purpose {
+            Purpose::Generate { compression, .. } => Some(*compression),
+            _ => None,
+        };
+        let schema = trino::schema(&job.target, &job.data, compression)?;
         let books = Arc::new(Books::default());
-        let client = opened.bucket.as_ref().map(|bucket| Arc::clone(bucket.client()));
+        // What Trino reads and writes does not go through here.
+        let by_trino = job.target.trino().is_some() && !matches!(job.purpose, Purpose::Make { .. });
+        let client = opened.bucket.as_ref().filter(|_| !by_trino).map(|bucket| Arc::clone(bucket.client()));
         let (carrier, data_bytes) = match &job.purpose {
             Purpose::Make { layout, fresh } => {
+                let found = runtime.block_on(lake.look()).map_err(told)?;
                 let parts = Part::all(&lake.data, layout);
                 let stale = clear(&lake, &found, &parts, layout, *fresh)?;
                 if let Some(text) = stale.note {
                     notes.push(Note { topic: "remade".into(), text });
                 }
                 runtime.block_on(lake.remove(stale.files.into_iter())).map_err(told)?;
+                if let Some(schema) = &schema {
+                    // First of all: whether they can be, is not to be found out when all are made.
+                    runtime.block_on(schema.register())?;
+                }
                 let maker = Maker::new(lake.clone(), layout, *fresh, Arc::clone(&books));
                 (Carrier::Sessions(Box::new(TaskSessions::new(Arc::new(maker), runtime, client))), None)
             }
+            Purpose::Generate { fresh, .. } => {
+                let schema = schema.clone().ok_or("only Trino makes tables of its own generator")?;
+                let opening = Generator::open(schema, &lake, *fresh, Arc::clone(&books));
+                let generator = runtime.block_on(opening)?;
+                (Carrier::Sessions(Box::new(TaskSessions::new(Arc::new(generator), runtime, client))), None)
+            }
             Purpose::Remove => {
-                let count = found.files.len();
-                runtime.block_on(lake.remove(found.files.into_iter().map(|file| file.path))).map_err(told)?;
-                let done = match count {
-                    0 => "there are no such tables".to_owned(),
-                    1 => "1 file is removed".to_owned(),
-                    count => format!("{count} files are removed"),
+                let tables = match &schema {
+                    Some(schema) => {
+                        runtime.block_on(schema.remove()).map_err(|failure| failure.to_string())?
+                    }
+                    None => 0,
                 };
-                (Carrier::Done(done), None)
+                let files = runtime.block_on(remove(&lake)).map_err(told)?;
+                (Carrier::Done(gone(tables, files)), None)
             }
             Purpose::Query(queries) => {
-                if let Some(gap) = found.gap(&lake.data) {
-                    return Err(format!(
-                        "{}: the tables {} are not whole: {gap}; make them with `prepare: {{tables: {}, scale: {}}}`",
-                        job.target.storage.describe(),
-                        lake.data.name(),
-                        lake.data.set.name(),
-                        lake.data.scale_text()
-                    ));
-                }
                 let streams = work.load.slots(Share::whole(&work.load)).1;
-                let opening = Runner::open(
-                    &job.target,
-                    queries,
-                    &lake,
-                    &found.files,
-                    streams,
-                    opened.is_remote(),
-                    Arc::clone(&books),
-                );
-                let mut runner = runtime.block_on(opening).map_err(told)?;
+                let found = runtime.block_on(whole(&job, &lake, schema.as_ref()))?;
+                let data_bytes = found.bytes;
+                let (dialect, streams) = match (&job.target.engine, &schema) {
+                    (Engine::Trino(_), Some(schema)) => {
+                        (Dialect::Trino, trino::streams(&schema.coordinator, streams))
+                    }
+                    (Engine::Trino(_), None) => return Err("Trino reads tables from S3 alone".into()),
+                    (Engine::DataFusion(engine), _) => {
+                        let coalesces = opened.is_remote();
+                        let opening = embedded::streams(engine, &lake, &found.files, streams, coalesces);
+                        (Dialect::Standard, runtime.block_on(opening).map_err(told)?)
+                    }
+                };
+                let mut runner = Runner::new(queries, &job.data, dialect, streams, Arc::clone(&books));
                 if let (Some(Cache::Cold), Some(directory)) = (queries.cache, &opened.directory) {
                     let files = on_disk(directory, &found.files);
                     runner = runner.cooled(move || files.iter().for_each(|file| drop_pages(file)));
                 }
-                let bytes = found.bytes();
-                (
-                    Carrier::Sessions(Box::new(TaskSessions::new(Arc::new(runner), runtime, client))),
-                    Some(bytes),
-                )
+                let sessions = TaskSessions::new(Arc::new(runner), runtime, client);
+                (Carrier::Sessions(Box::new(sessions)), Some(data_bytes))
             }
         };
-        self.stage.push(Doing { work: work.name.clone(), job, lake, books, data_bytes });
+        self.stage.push(Doing { work: work.name.clone(), job, lake, schema, books, data_bytes });
         Ok(carrier)
     }
 
     fn used(&self, doing: &Doing) -> Result<TablesUse, Failure> {
-        let Doing { job, lake, books, .. } = doing;
+        let Doing { job, lake, schema, books, .. } = doing;
         let mut used = TablesUse {
             work: doing.work.clone(),
             set: job.data.set.name().to_owned(),
             scale: job.data.scale_text(),
-            engine: ENGINE.to_owned(),
+            engine: self.engine(&job.target),
             storage: job.target.storage.describe(),
             data_bytes: doing.data_bytes,
             ..TablesUse::default()
         };
-        match &job.purpose {
-            Purpose::Make { layout, .. } => {
-                let Some(runtime) = &self.runtime else { return Ok(used) };
+        let Some(runtime) = &self.runtime else { return Ok(used) };
+        if let Some(schema) = schema {
+            runtime.block_on(schema.coordinator.settle());
+        }
+        match (&job.purpose, schema) {
+            (Purpose::Make { layout, .. }, _) => {
                 // Read back: what counts is what is there.
                 let found = runtime.block_on(lake.look())?;
                 let mut tables = found.tables(&lake.data);
@@ -176,15 +206,102 @@ impl Ready {
                     storing_ns: spent.storing_ns,
                 });
             }
-            Purpose::Query(queries) => {
+            (Purpose::Generate { compression, .. }, Some(schema)) => {
+                let tables = runtime.block_on(trino::made(schema, lake, books))?;
+                used.data_bytes = Some(tables.iter().map(|table| table.bytes).sum());
+                let layout = trino::layout(*compression);
+                used.made = Some(TablesMade { layout, tables, ..TablesMade::default() });
+            }
+            (Purpose::Query(queries), _) => {
                 let (list, unlisted, own_ns) = books.queries();
                 (used.queries, used.unlisted, used.own_cpu_ns) = (list, unlisted, Some(own_ns));
                 used.declared_cache = queries.cache.map_or("", Cache::name).to_owned();
                 used.caches = layers(job, queries);
             }
-            Purpose::Remove => {}
+            (Purpose::Generate { .. }, None) | (Purpose::Remove, _) => {}
         }
         Ok(used)
+    }
+}
+
+/// What a load reads.
+struct Reads {
+    /// Files that Tidemark made.
+    files: Vec<File>,
+    /// Bytes of all files.
+    bytes: u64,
+}
+
+/// Looks whether the tables that a load reads are there, all of them. Gives the files that Tidemark made; of tables that Trino made, it
+/// is Trino that knows which belong to them.
+async fn whole(job: &Job, lake: &Lake, schema: Option<&Schema>) -> Result<Reads, String> {
+    let told = |failure: Failure| format!("{}: {failure}", job.target.storage.describe());
+    let gap = |gap: String| {
+        format!(
+            "{}: the tables {} are not whole: {gap}; make them with `{}`",
+            job.target.describe(),
+            lake.data.name(),
+            lake.data.preparation()
+        )
+    };
+    let reads = match lake.data.by {
+        By::Tidemark => {
+            let found = lake.look().await.map_err(told)?;
+            if let Some(why) = found.gap(&lake.data) {
+                return Err(gap(why));
+            }
+            Reads { bytes: found.bytes(), files: found.files }
+        }
+        By::Trino => {
+            let mut bytes = 0;
+            for table in lake.data.set.tables() {
+                bytes += trino::files(lake, table)
+                    .await
+                    .map_err(told)?
+                    .0
+                    .iter()
+                    .map(|file| file.size)
+                    .sum::<u64>();
+            }
+            Reads { bytes, files: Vec::new() }
+        }
+    };
+    let Some(schema) = schema else { return Ok(reads) };
+    let registered = schema.look().await.map_err(|failure| failure.to_string())?;
+    match schema.gap(&registered) {
+        Some(why) => Err(gap(why)),
+        None => Ok(reads),
+    }
+}
+
+/// Removes the files of a set. Gives how many there were.
+async fn remove(lake: &Lake) -> Result<usize, Failure> {
+    let mut files = Vec::new();
+    match lake.data.by {
+        By::Tidemark => files.extend(lake.look().await?.files.into_iter().map(|file| file.path)),
+        By::Trino => {
+            for table in lake.data.set.tables() {
+                files.extend(trino::files(lake, table).await?.0.into_iter().map(|file| file.location));
+            }
+        }
+    }
+    let count = files.len();
+    lake.remove(files.into_iter()).await?;
+    Ok(count)
+}
+
+/// Says what is gone.
+fn gone(tables: usize, files: usize) -> String {
+    let count = |number: usize, one: &str| match number {
+        1 => format!("1 {one} is"),
+        number => format!("{number} {one}s are"),
+    };
+    let dropped = (tables > 0).then(|| format!("{} dropped", count(tables, "table")));
+    let removed = (files > 0).then(|| format!("{} removed", count(files, "file")));
+    match (dropped, removed) {
+        (None, None) => "there are no such tables".to_owned(),
+        (Some(done), None) | (None, Some(done)) => done,
+        (Some(dropped), Some(removed)) => format!("{dropped}, {removed}"),
     }
 }
 
@@ -277,12 +394,21 @@ fn clear(
 
 /// The layers that may have had the data in memory.
 fn layers(job: &Job, queries: &Queries) -> Vec<CacheLayer> {
-    let footers = CacheLayer {
-        layer: "footers of files, kept by the query engine".into(),
-        bytes: Some(METADATA_CACHE).filter(|_| job.target.metadata_cache),
-        state: if job.target.metadata_cache { "on" } else { "off" }.into(),
-        is_dropped: !job.target.metadata_cache,
-        holds_data: false,
+    let own = match &job.target.engine {
+        Engine::DataFusion(engine) => CacheLayer {
+            layer: "footers of files, kept by the query engine".into(),
+            bytes: Some(METADATA_CACHE).filter(|_| engine.metadata_cache),
+            state: if engine.metadata_cache { "on" } else { "off" }.into(),
+            is_dropped: !engine.metadata_cache,
+            holds_data: false,
+        },
+        Engine::Trino(_) => CacheLayer {
+            layer: "file system cache of Trino's workers".into(),
+            bytes: None,
+            state: "not known".into(),
+            is_dropped: false,
+            holds_data: true,
+        },
     };
     let below = match &job.target.storage {
         Storage::Files { .. } => CacheLayer {
@@ -304,7 +430,7 @@ fn layers(job: &Job, queries: &Queries) -> Vec<CacheLayer> {
             holds_data: true,
         },
     };
-    vec![footers, below]
+    vec![own, below]
 }
 
 /// Memory of this machine, bytes.

@@ -1,5 +1,6 @@
 //! The sets of tables: which tables there are, how many rows they have, and where their rows come from.
 
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::{RecordBatchIterator, RecordBatchReader};
 use serde::{Deserialize, Serialize};
 use tpcdsgen::config::{Session, SessionBuilder};
@@ -136,6 +137,11 @@ impl Set {
                 (!has_lines).then(|| session.get_scaling().get_row_count(known))
             }
         }
+    }
+
+    /// The columns of a table; `None` of one that it has not.
+    pub fn schema(self, table: &str) -> Option<SchemaRef> {
+        Some(self.batches(table, 1.0, 1, 1)?.schema())
     }
 
     /// The rows of one of the parts into which a table is cut, from 1; `None` of a table that it has not.

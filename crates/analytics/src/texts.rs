@@ -6,6 +6,7 @@ use crate::sets::Set;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::rng::Rng;
 use tidemark_tpc::answer::Digest;
+use tidemark_tpc::queries::Dialect;
 use tidemark_tpc::{QUERIES, answers, ds, orders, parameters, queries};
 
 /// The names of all queries of a set, in the order of their numbers.
@@ -29,7 +30,12 @@ fn number(query: &Query) -> Option<u8> {
 }
 
 /// The text of a query; its parameters are drawn, or those of the set's definition.
-pub(crate) fn sql(query: &Query, rng: Option<&mut Rng>, scale: f64) -> Result<String, Failure> {
+pub(crate) fn sql(
+    query: &Query,
+    rng: Option<&mut Rng>,
+    scale: f64,
+    dialect: Dialect,
+) -> Result<String, Failure> {
     if let Some(sql) = &query.sql {
         return Ok(sql.clone());
     }
@@ -38,7 +44,7 @@ pub(crate) fn sql(query: &Query, rng: Option<&mut Rng>, scale: f64) -> Result<St
             Some(rng) => parameters::random(number, scale, rng),
             None => parameters::qualification(number, scale),
         };
-        queries::query(number, &parameters, "")
+        queries::query(number, &parameters, dialect)
     });
     text.ok_or_else(|| Failure::new(Fault::Local, format!("there is no query {}", query.name)))
 }

@@ -10,6 +10,7 @@ use tidemark_measure::record::{Answer, Run, Stage};
 use tidemark_testing::mariadb::Mariadb;
 use tidemark_testing::postgres::Postgres;
 use tidemark_tpc::answer::Digest;
+use tidemark_tpc::queries::Dialect;
 use tidemark_tpc::{answers, parameters, queries};
 
 fn on_postgres(server: &Postgres, stages: &str) -> String {
@@ -36,7 +37,7 @@ fn figure(run: &Run, stage: &Stage, name: &str) -> Option<Amount> {
 
 /// What PostgreSQL answers to a query, in a few numbers.
 fn answer(server: &Postgres, query: u8, scale: f64) -> Digest {
-    let sql = queries::query(query, &parameters::qualification(query, scale), "").unwrap();
+    let sql = queries::query(query, &parameters::qualification(query, scale), Dialect::Standard).unwrap();
     let mut digest = Digest::default();
     // So that a row of one null is told from no row. No text of these tables has a bar.
     for line in server.sql(&format!("COPY ({sql}) TO STDOUT (DELIMITER '|', NULL '<null>')")).lines() {

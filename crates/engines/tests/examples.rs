@@ -35,7 +35,7 @@ fn the_examples_of_the_reference_are_documents() {
 fn the_examples_of_block_storage_databases_and_tables_are_documents() {
     let registry = tidemark_engines::registry();
     let environment = Environment {
-        variable: &|_| Some("mine".to_owned()),
+        variable: &|_| Some("http://mine".to_owned()),
         document: &|_| Ok("SELECT 1".to_owned()),
         ..Environment::process(&registry)
     };
@@ -49,6 +49,7 @@ fn the_examples_of_block_storage_databases_and_tables_are_documents() {
         ("tpcds-lake", include_str!("../../../examples/tpcds-lake.yaml")),
         ("tpch-postgres", include_str!("../../../examples/tpch-postgres.yaml")),
         ("iceberg-commits", include_str!("../../../examples/iceberg-commits.yaml")),
+        ("tpcds-trino", include_str!("../../../examples/tpcds-trino.yaml")),
     ] {
         let read = document::read(text, &environment);
         let read = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));

@@ -108,7 +108,7 @@ fn name(text: &str) -> Result<String, Problem> {
 /// Reads the mapping under `target`; `None` after an error that leaves nothing to go on with.
 pub(crate) fn target(table: &mut Table<'_>) -> Option<Target> {
     let threads = table.get(&THREADS);
-    let Place { storage, connections } = place::read(table)?;
+    let Place { storage, connections } = place::read(table, &place::STORAGE)?;
     Some(Target { storage, connections, threads })
 }
 

@@ -40,13 +40,20 @@ impl Target {
 
     /// Which of its secrets is bound to other addresses than the target's, in a sentence without a full stop.
     pub fn misdirected(&self) -> Option<String> {
-        let destinations = self.destinations();
-        self.secrets().into_iter().filter_map(Secret::binding).find_map(|binding| {
-            let fits = |to: &str| binding.addresses.iter().any(|known| origin(known) == origin(to));
-            let wrong = destinations.iter().find(|to| !fits(to))?;
-            Some(format!("{} is bound to other addresses than {wrong}", binding.name))
-        })
+        misdirected(self.secrets(), &self.destinations())
     }
+}
+
+/// Which of some secrets is bound to other addresses than these, to which it would be sent, in a sentence without a full stop.
+pub fn misdirected<'s>(
+    secrets: impl IntoIterator<Item = &'s Secret>,
+    destinations: &[&str],
+) -> Option<String> {
+    secrets.into_iter().filter_map(Secret::binding).find_map(|binding| {
+        let fits = |to: &str| binding.addresses.iter().any(|known| origin(known) == origin(to));
+        let wrong = destinations.iter().find(|to| !fits(to))?;
+        Some(format!("{} is bound to other addresses than {wrong}", binding.name))
+    })
 }
 
 /// What to do about a target that is [misdirected](Target::misdirected).
@@ -93,10 +100,11 @@ impl Swift {
 
 /// Replaces secrets in texts that servers wrote.
 #[derive(Clone, Default)]
-pub(crate) struct Mask(Vec<String>);
+pub struct Mask(Vec<String>);
 
 impl Mask {
-    pub(crate) fn new<'s>(secrets: impl IntoIterator<Item = &'s Secret>) -> Self {
+    /// Knows some secrets.
+    pub fn new<'s>(secrets: impl IntoIterator<Item = &'s Secret>) -> Self {
         let mut mask = Self::default();
         secrets.into_iter().for_each(|secret| mask.add(secret));
         mask
@@ -120,7 +128,7 @@ impl Mask {
     }
 
     /// A text without the secrets, nor the beginning of one where it was [`cut`].
-    pub(crate) fn apply<'t>(&self, text: impl Into<Cow<'t, str>>) -> Cow<'t, str> {
+    pub fn apply<'t>(&self, text: impl Into<Cow<'t, str>>) -> Cow<'t, str> {
         let whole = self.0.iter().fold(text.into(), |text, secret| match text.contains(secret) {
             true => text.replace(secret, "***").into(),
             false => text,

@@ -184,6 +184,8 @@ pub(crate) fn queries(run: &Run) -> Table {
             "Most in flight",
             "Queued",
             "Planning",
+            "Execution",
+            "Engine read",
         ])
         .words(["Answer"]);
     let rankings = ranking::rankings(run);
@@ -194,9 +196,9 @@ pub(crate) fn queries(run: &Run) -> Table {
             let time = |ns: Option<u64>| ns.map_or(NONE.into(), units::duration_ns);
             let count = |number: Option<u64>| number.map_or(NONE.into(), units::count);
             let first = one.done().map(|one| one.first_row_ns).collect::<Option<Vec<_>>>();
-            let named = |of: fn(&QueryUse) -> Option<u64>| {
+            let told = |of: fn(&QueryUse) -> Option<u64>| {
                 let known: Option<Vec<u64>> = one.done().map(of).collect();
-                time(known.and_then(|known| median(known.into_iter())))
+                known.and_then(|known| median(known.into_iter()))
             };
             let read = one.seen(|seen| Some(seen.read_bytes));
             let needed = one.seen(|seen| seen.needed_bytes).filter(|needed| *needed > 0);
@@ -221,8 +223,10 @@ pub(crate) fn queries(run: &Run) -> Table {
                 vec![count(ranking.and_then(|ranking| ranking.place(one.query)).map(|place| place as u64))],
                 vec![ratio.unwrap_or(NONE.into())],
                 vec![count(one.seen(|seen| Some(seen.most_in_flight.into())))],
-                vec![named(|one| one.queued_ns)],
-                vec![named(|one| one.planning_ns)],
+                vec![time(told(|one| one.queued_ns))],
+                vec![time(told(|one| one.planning_ns))],
+                vec![time(told(|one| one.execution_ns))],
+                vec![told(|one| one.engine_read_bytes).map_or(NONE.into(), units::bytes)],
                 vec![one.answers()],
             ];
             let bad = failed > 0 || one.all.iter().any(|one| one.answer == Answer::Differs);
@@ -238,6 +242,8 @@ pub(crate) fn queries(run: &Run) -> Table {
         "Most in flight",
         "Queued",
         "Planning",
+        "Execution",
+        "Engine read",
     ];
     let table = optional.into_iter().fold(table, |table, title| table.without_if_all(title, NONE));
     table.without_if_all("Failed", "0").without_if_same("Stage").without_if_same("Executions")
@@ -276,7 +282,7 @@ pub(crate) fn rankings(run: &Run) -> Table {
 /// The heading of how many of the queries that read most are the same.
 const MOST_READ: &str = "Most read in both";
 
-/// The longest queries of each work, each in a sentence with what storage saw of it.
+/// The longest queries of each work, each in a sentence with what storage saw of it, or else with what its engine says.
 pub(crate) fn explained(run: &Run) -> Vec<String> {
     let mut sentences = Vec::new();
     for (stage, used) in works(run) {
@@ -285,27 +291,43 @@ pub(crate) fn explained(run: &Run) -> Vec<String> {
         longest.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
         for (time_ns, one) in longest.into_iter().take(EXPLAINED) {
             let of_median = one.done().find(|one| one.took_ns == time_ns);
-            let seen = of_median.and_then(|one| Some((one, one.storage.as_ref()?)));
-            let Some((execution, seen)) = seen.filter(|(_, seen)| seen.requests > 0) else { continue };
-            let busy = (seen.busy_ns as f64 / execution.took_ns.max(1) as f64).min(1.0);
-            let mean_ns = seen.waited_ns / seen.requests.max(1);
-            let left = execution.took_ns.saturating_sub(seen.busy_ns);
-            sentences.push(format!(
-                "{} {} took {}. Storage had a request of it in flight for {} of that time: {} requests of {} on average, {} read, at most \
-                 {} at once; for {} it had none, and only the query engine can have been at work.",
-                name(stage, used),
-                one.query,
-                units::duration_ns(execution.took_ns),
-                units::percent(busy),
-                units::count(seen.requests),
-                units::duration_ns(mean_ns),
-                units::bytes(seen.read_bytes),
-                units::count(seen.most_in_flight.into()),
-                units::duration_ns(left)
-            ));
+            let Some(why) = of_median.and_then(|one| as_seen(one).or_else(|| as_told(one))) else { continue };
+            let what = format!("{} {}", name(stage, used), one.query);
+            sentences.push(format!("{what} took {}. {why}", units::duration_ns(time_ns)));
         }
     }
     sentences
+}
+
+/// What storage saw of an execution, if it saw anything.
+fn as_seen(execution: &QueryUse) -> Option<String> {
+    let seen = execution.storage.as_ref().filter(|seen| seen.requests > 0)?;
+    let busy = (seen.busy_ns as f64 / execution.took_ns.max(1) as f64).min(1.0);
+    let left = execution.took_ns.saturating_sub(seen.busy_ns);
+    Some(format!(
+        "Storage had a request of it in flight for {} of that time: {} requests of {} on average, {} read, at most {} at once; for {} \
+         it had none, and only the query engine can have been at work.",
+        units::percent(busy),
+        units::count(seen.requests),
+        units::duration_ns(seen.waited_ns / seen.requests.max(1)),
+        units::bytes(seen.read_bytes),
+        units::count(seen.most_in_flight.into()),
+        units::duration_ns(left)
+    ))
+}
+
+/// What its engine says of an execution, if it says where the time went.
+fn as_told(execution: &QueryUse) -> Option<String> {
+    let time = |ns: Option<u64>| ns.map(units::duration_ns);
+    let (queued, planned, executed) =
+        (time(execution.queued_ns)?, time(execution.planning_ns)?, time(execution.execution_ns)?);
+    let read = execution.engine_read_bytes.map(units::bytes).zip(time(execution.engine_read_ns));
+    let read = read.map_or(String::new(), |(bytes, waited)| {
+        format!(", in which it read {bytes} from storage and waited {waited} for them, summed over all its threads")
+    });
+    Some(format!(
+        "Its engine says that it was queued for {queued}, planned for {planned} and executed for {executed}{read}."
+    ))
 }
 
 /// Reads by size, for each work.
@@ -400,6 +422,30 @@ mod tests {
             "{sentences:?}"
         );
         assert_eq!(sentences.iter().filter(|sentence| sentence.contains("power")).count(), EXPLAINED);
+    }
+
+    #[test]
+    fn what_only_the_engine_knows_is_told_as_its_word() {
+        let mut run = sample::queries();
+        let used = run.stages.iter_mut().filter_map(|stage| stage.proof.as_mut());
+        for one in used.flat_map(|proof| &mut proof.tables).flat_map(|used| &mut used.queries) {
+            one.storage = None;
+            (one.queued_ns, one.planning_ns, one.execution_ns) =
+                (Some(1_000_000), Some(2_000_000), Some(3_000_000));
+            (one.engine_read_bytes, one.engine_read_ns) = (Some(4_000), Some(5_000_000));
+        }
+        let rows = queries(&run).texts();
+        let column = |title: &str| rows[0].iter().position(|heading| heading == title).unwrap();
+        assert_eq!(
+            (rows[1][column("Execution")].as_str(), rows[1][column("Engine read")].as_str()),
+            ("3.00 ms", "4.00 KB")
+        );
+        assert!(!rows[0].iter().any(|title| title == "Bytes read"), "nobody but the engine saw any");
+        let told = explained(&run).concat();
+        assert!(
+            told.contains("Its engine says") && told.contains("read 4.00 KB") && !told.contains("in flight"),
+            "{told}"
+        );
     }
 
     #[test]

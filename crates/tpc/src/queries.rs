@@ -1,12 +1,25 @@
-//! The 22 queries, in a SQL that PostgreSQL, MySQL, MariaDB, DataFusion and Trino take alike.
+//! The 22 queries, in a SQL that PostgreSQL, MySQL, MariaDB, DataFusion and Trino take alike, but for how they divide.
 //!
-//! In the texts `:1` stands for the first parameter, and `@` for what stands before the names of tables, such as a catalogue and a
-//! schema. Dates are literals: what the specification adds as an interval is a parameter of its own.
+//! In the texts `:1` stands for the first parameter, and brackets are around what is divided or averaged. Dates are literals: what
+//! the specification adds as an interval is a parameter of its own.
 
-/// The text of a query, from 1, with these parameters; `prefix` stands before the name of each table: empty, or `lake.tpch.`.
-/// `None` of a number that no query has.
-pub fn query(number: u8, parameters: &[String], prefix: &str) -> Option<String> {
-    let mut text = TEXTS.get(usize::from(number).checked_sub(1)?)?.replace('@', prefix);
+/// How an engine divides decimals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Quotients and averages have more digits than what is divided, as the specification asks for.
+    Standard,
+    /// They are rounded to the digits of what is divided, which therefore is given ten more.
+    Trino,
+}
+
+/// The text of a query, from 1, with these parameters. `None` of a number that no query has.
+pub fn query(number: u8, parameters: &[String], dialect: Dialect) -> Option<String> {
+    let (begin, end) = match dialect {
+        Dialect::Standard => ("", ""),
+        Dialect::Trino => ("CAST(", " AS decimal(38, 10))"),
+    };
+    let text = TEXTS.get(usize::from(number).checked_sub(1)?)?;
+    let mut text = text.replace('[', begin).replace(']', end);
     // From the last on, so that `:1` is not found in `:10`.
     for (place, value) in parameters.iter().enumerate().rev() {
         text = text.replace(&format!(":{}", place + 1), value);
@@ -18,60 +31,60 @@ static TEXTS: [&str; 22] = [
     "SELECT l_returnflag, l_linestatus, sum(l_quantity) AS sum_qty, sum(l_extendedprice) AS sum_base_price,
   sum(l_extendedprice * (1 - l_discount)) AS sum_disc_price,
   sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)) AS sum_charge,
-  avg(l_quantity) AS avg_qty, avg(l_extendedprice) AS avg_price, avg(l_discount) AS avg_disc, count(*) AS count_order
-FROM @lineitem
+  avg([l_quantity]) AS avg_qty, avg([l_extendedprice]) AS avg_price, avg([l_discount]) AS avg_disc, count(*) AS count_order
+FROM lineitem
 WHERE l_shipdate <= DATE ':1'
 GROUP BY l_returnflag, l_linestatus
 ORDER BY l_returnflag, l_linestatus",
     "SELECT s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment
-FROM @part, @supplier, @partsupp, @nation, @region
+FROM part, supplier, partsupp, nation, region
 WHERE p_partkey = ps_partkey AND s_suppkey = ps_suppkey AND p_size = :1 AND p_type LIKE '%:2'
   AND s_nationkey = n_nationkey AND n_regionkey = r_regionkey AND r_name = ':3'
   AND ps_supplycost = (
     SELECT min(ps_supplycost)
-    FROM @partsupp, @supplier, @nation, @region
+    FROM partsupp, supplier, nation, region
     WHERE p_partkey = ps_partkey AND s_suppkey = ps_suppkey AND s_nationkey = n_nationkey
       AND n_regionkey = r_regionkey AND r_name = ':3')
 ORDER BY s_acctbal DESC, n_name, s_name, p_partkey
 LIMIT 100",
     "SELECT l_orderkey, sum(l_extendedprice * (1 - l_discount)) AS revenue, o_orderdate, o_shippriority
-FROM @customer, @orders, @lineitem
+FROM customer, orders, lineitem
 WHERE c_mktsegment = ':1' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
   AND o_orderdate < DATE ':2' AND l_shipdate > DATE ':2'
 GROUP BY l_orderkey, o_orderdate, o_shippriority
 ORDER BY revenue DESC, o_orderdate
 LIMIT 10",
     "SELECT o_orderpriority, count(*) AS order_count
-FROM @orders
+FROM orders
 WHERE o_orderdate >= DATE ':1' AND o_orderdate < DATE ':2'
-  AND EXISTS (SELECT * FROM @lineitem WHERE l_orderkey = o_orderkey AND l_commitdate < l_receiptdate)
+  AND EXISTS (SELECT * FROM lineitem WHERE l_orderkey = o_orderkey AND l_commitdate < l_receiptdate)
 GROUP BY o_orderpriority
 ORDER BY o_orderpriority",
     "SELECT n_name, sum(l_extendedprice * (1 - l_discount)) AS revenue
-FROM @customer, @orders, @lineitem, @supplier, @nation, @region
+FROM customer, orders, lineitem, supplier, nation, region
 WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND l_suppkey = s_suppkey AND c_nationkey = s_nationkey
   AND s_nationkey = n_nationkey AND n_regionkey = r_regionkey AND r_name = ':1'
   AND o_orderdate >= DATE ':2' AND o_orderdate < DATE ':3'
 GROUP BY n_name
 ORDER BY revenue DESC",
     "SELECT sum(l_extendedprice * l_discount) AS revenue
-FROM @lineitem
+FROM lineitem
 WHERE l_shipdate >= DATE ':1' AND l_shipdate < DATE ':2' AND l_discount BETWEEN :3 AND :4 AND l_quantity < :5",
     "SELECT supp_nation, cust_nation, l_year, sum(volume) AS revenue
 FROM (
   SELECT n1.n_name AS supp_nation, n2.n_name AS cust_nation, extract(YEAR FROM l_shipdate) AS l_year,
     l_extendedprice * (1 - l_discount) AS volume
-  FROM @supplier, @lineitem, @orders, @customer, @nation n1, @nation n2
+  FROM supplier, lineitem, orders, customer, nation n1, nation n2
   WHERE s_suppkey = l_suppkey AND o_orderkey = l_orderkey AND c_custkey = o_custkey
     AND s_nationkey = n1.n_nationkey AND c_nationkey = n2.n_nationkey
     AND ((n1.n_name = ':1' AND n2.n_name = ':2') OR (n1.n_name = ':2' AND n2.n_name = ':1'))
     AND l_shipdate BETWEEN DATE '1995-01-01' AND DATE '1996-12-31') AS shipping
 GROUP BY supp_nation, cust_nation, l_year
 ORDER BY supp_nation, cust_nation, l_year",
-    "SELECT o_year, sum(CASE WHEN nation = ':1' THEN volume ELSE 0 END) / sum(volume) AS mkt_share
+    "SELECT o_year, [sum(CASE WHEN nation = ':1' THEN volume ELSE 0 END)] / sum(volume) AS mkt_share
 FROM (
   SELECT extract(YEAR FROM o_orderdate) AS o_year, l_extendedprice * (1 - l_discount) AS volume, n2.n_name AS nation
-  FROM @part, @supplier, @lineitem, @orders, @customer, @nation n1, @nation n2, @region
+  FROM part, supplier, lineitem, orders, customer, nation n1, nation n2, region
   WHERE p_partkey = l_partkey AND s_suppkey = l_suppkey AND l_orderkey = o_orderkey AND o_custkey = c_custkey
     AND c_nationkey = n1.n_nationkey AND n1.n_regionkey = r_regionkey AND r_name = ':2'
     AND s_nationkey = n2.n_nationkey AND o_orderdate BETWEEN DATE '1995-01-01' AND DATE '1996-12-31'
@@ -82,32 +95,32 @@ ORDER BY o_year",
 FROM (
   SELECT n_name AS nation, extract(YEAR FROM o_orderdate) AS o_year,
     l_extendedprice * (1 - l_discount) - ps_supplycost * l_quantity AS amount
-  FROM @part, @supplier, @lineitem, @partsupp, @orders, @nation
+  FROM part, supplier, lineitem, partsupp, orders, nation
   WHERE s_suppkey = l_suppkey AND ps_suppkey = l_suppkey AND ps_partkey = l_partkey AND p_partkey = l_partkey
     AND o_orderkey = l_orderkey AND s_nationkey = n_nationkey AND p_name LIKE '%:1%') AS profit
 GROUP BY nation, o_year
 ORDER BY nation, o_year DESC",
     "SELECT c_custkey, c_name, sum(l_extendedprice * (1 - l_discount)) AS revenue, c_acctbal, n_name, c_address, c_phone,
   c_comment
-FROM @customer, @orders, @lineitem, @nation
+FROM customer, orders, lineitem, nation
 WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND o_orderdate >= DATE ':1' AND o_orderdate < DATE ':2'
   AND l_returnflag = 'R' AND c_nationkey = n_nationkey
 GROUP BY c_custkey, c_name, c_acctbal, c_phone, n_name, c_address, c_comment
 ORDER BY revenue DESC, c_custkey
 LIMIT 20",
     "SELECT ps_partkey, sum(ps_supplycost * ps_availqty) AS value
-FROM @partsupp, @supplier, @nation
+FROM partsupp, supplier, nation
 WHERE ps_suppkey = s_suppkey AND s_nationkey = n_nationkey AND n_name = ':1'
 GROUP BY ps_partkey
 HAVING sum(ps_supplycost * ps_availqty) > (
   SELECT sum(ps_supplycost * ps_availqty) * :2
-  FROM @partsupp, @supplier, @nation
+  FROM partsupp, supplier, nation
   WHERE ps_suppkey = s_suppkey AND s_nationkey = n_nationkey AND n_name = ':1')
 ORDER BY value DESC",
     "SELECT l_shipmode,
   sum(CASE WHEN o_orderpriority = '1-URGENT' OR o_orderpriority = '2-HIGH' THEN 1 ELSE 0 END) AS high_line_count,
   sum(CASE WHEN o_orderpriority <> '1-URGENT' AND o_orderpriority <> '2-HIGH' THEN 1 ELSE 0 END) AS low_line_count
-FROM @orders, @lineitem
+FROM orders, lineitem
 WHERE o_orderkey = l_orderkey AND l_shipmode IN (':1', ':2') AND l_commitdate < l_receiptdate
   AND l_shipdate < l_commitdate AND l_receiptdate >= DATE ':3' AND l_receiptdate < DATE ':4'
 GROUP BY l_shipmode
@@ -115,43 +128,43 @@ ORDER BY l_shipmode",
     "SELECT c_count, count(*) AS custdist
 FROM (
   SELECT c_custkey, count(o_orderkey) AS c_count
-  FROM @customer LEFT OUTER JOIN @orders ON c_custkey = o_custkey AND o_comment NOT LIKE '%:1%:2%'
+  FROM customer LEFT OUTER JOIN orders ON c_custkey = o_custkey AND o_comment NOT LIKE '%:1%:2%'
   GROUP BY c_custkey) AS c_orders
 GROUP BY c_count
 ORDER BY custdist DESC, c_count DESC",
-    "SELECT 100.00 * sum(CASE WHEN p_type LIKE 'PROMO%' THEN l_extendedprice * (1 - l_discount) ELSE 0 END)
+    "SELECT [100.00 * sum(CASE WHEN p_type LIKE 'PROMO%' THEN l_extendedprice * (1 - l_discount) ELSE 0 END)]
   / sum(l_extendedprice * (1 - l_discount)) AS promo_revenue
-FROM @lineitem, @part
+FROM lineitem, part
 WHERE l_partkey = p_partkey AND l_shipdate >= DATE ':1' AND l_shipdate < DATE ':2'",
     "WITH revenue AS (
   SELECT l_suppkey AS supplier_no, sum(l_extendedprice * (1 - l_discount)) AS total_revenue
-  FROM @lineitem
+  FROM lineitem
   WHERE l_shipdate >= DATE ':1' AND l_shipdate < DATE ':2'
   GROUP BY l_suppkey)
 SELECT s_suppkey, s_name, s_address, s_phone, total_revenue
-FROM @supplier, revenue
+FROM supplier, revenue
 WHERE s_suppkey = supplier_no AND total_revenue = (SELECT max(total_revenue) FROM revenue)
 ORDER BY s_suppkey",
     "SELECT p_brand, p_type, p_size, count(DISTINCT ps_suppkey) AS supplier_cnt
-FROM @partsupp, @part
+FROM partsupp, part
 WHERE p_partkey = ps_partkey AND p_brand <> ':1' AND p_type NOT LIKE ':2%'
   AND p_size IN (:3, :4, :5, :6, :7, :8, :9, :10)
-  AND ps_suppkey NOT IN (SELECT s_suppkey FROM @supplier WHERE s_comment LIKE '%Customer%Complaints%')
+  AND ps_suppkey NOT IN (SELECT s_suppkey FROM supplier WHERE s_comment LIKE '%Customer%Complaints%')
 GROUP BY p_brand, p_type, p_size
 ORDER BY supplier_cnt DESC, p_brand, p_type, p_size",
-    "SELECT sum(l_extendedprice) / 7.0 AS avg_yearly
-FROM @lineitem, @part
+    "SELECT [sum(l_extendedprice)] / 7.0 AS avg_yearly
+FROM lineitem, part
 WHERE p_partkey = l_partkey AND p_brand = ':1' AND p_container = ':2'
-  AND l_quantity < (SELECT 0.2 * avg(l_quantity) FROM @lineitem WHERE l_partkey = p_partkey)",
+  AND l_quantity < (SELECT 0.2 * avg([l_quantity]) FROM lineitem WHERE l_partkey = p_partkey)",
     "SELECT c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, sum(l_quantity) AS quantity
-FROM @customer, @orders, @lineitem
-WHERE o_orderkey IN (SELECT l_orderkey FROM @lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > :1)
+FROM customer, orders, lineitem
+WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > :1)
   AND c_custkey = o_custkey AND o_orderkey = l_orderkey
 GROUP BY c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice
 ORDER BY o_totalprice DESC, o_orderdate, o_orderkey
 LIMIT 100",
     "SELECT sum(l_extendedprice * (1 - l_discount)) AS revenue
-FROM @lineitem, @part
+FROM lineitem, part
 WHERE p_partkey = l_partkey AND l_shipmode IN ('AIR', 'AIR REG') AND l_shipinstruct = 'DELIVER IN PERSON'
   AND ((p_brand = ':1' AND p_container IN ('SM CASE', 'SM BOX', 'SM PACK', 'SM PKG')
       AND l_quantity BETWEEN :2 AND :3 AND p_size BETWEEN 1 AND 5)
@@ -160,24 +173,24 @@ WHERE p_partkey = l_partkey AND l_shipmode IN ('AIR', 'AIR REG') AND l_shipinstr
     OR (p_brand = ':7' AND p_container IN ('LG CASE', 'LG BOX', 'LG PACK', 'LG PKG')
       AND l_quantity BETWEEN :8 AND :9 AND p_size BETWEEN 1 AND 15))",
     "SELECT s_name, s_address
-FROM @supplier, @nation
+FROM supplier, nation
 WHERE s_suppkey IN (
     SELECT ps_suppkey
-    FROM @partsupp
-    WHERE ps_partkey IN (SELECT p_partkey FROM @part WHERE p_name LIKE ':1%')
+    FROM partsupp
+    WHERE ps_partkey IN (SELECT p_partkey FROM part WHERE p_name LIKE ':1%')
       AND ps_availqty > (
         SELECT 0.5 * sum(l_quantity)
-        FROM @lineitem
+        FROM lineitem
         WHERE l_partkey = ps_partkey AND l_suppkey = ps_suppkey AND l_shipdate >= DATE ':2' AND l_shipdate < DATE ':3'))
   AND s_nationkey = n_nationkey AND n_name = ':4'
 ORDER BY s_name",
     "SELECT s_name, count(*) AS numwait
-FROM @supplier, @lineitem l1, @orders, @nation
+FROM supplier, lineitem l1, orders, nation
 WHERE s_suppkey = l1.l_suppkey AND o_orderkey = l1.l_orderkey AND o_orderstatus = 'F'
   AND l1.l_receiptdate > l1.l_commitdate
-  AND EXISTS (SELECT * FROM @lineitem l2 WHERE l2.l_orderkey = l1.l_orderkey AND l2.l_suppkey <> l1.l_suppkey)
+  AND EXISTS (SELECT * FROM lineitem l2 WHERE l2.l_orderkey = l1.l_orderkey AND l2.l_suppkey <> l1.l_suppkey)
   AND NOT EXISTS (
-    SELECT * FROM @lineitem l3
+    SELECT * FROM lineitem l3
     WHERE l3.l_orderkey = l1.l_orderkey AND l3.l_suppkey <> l1.l_suppkey AND l3.l_receiptdate > l3.l_commitdate)
   AND s_nationkey = n_nationkey AND n_name = ':1'
 GROUP BY s_name
@@ -186,13 +199,13 @@ LIMIT 100",
     "SELECT cntrycode, count(*) AS numcust, sum(c_acctbal) AS totacctbal
 FROM (
   SELECT substring(c_phone FROM 1 FOR 2) AS cntrycode, c_acctbal
-  FROM @customer
+  FROM customer
   WHERE substring(c_phone FROM 1 FOR 2) IN (':1', ':2', ':3', ':4', ':5', ':6', ':7')
     AND c_acctbal > (
-      SELECT avg(c_acctbal)
-      FROM @customer
+      SELECT avg([c_acctbal])
+      FROM customer
       WHERE c_acctbal > 0.00 AND substring(c_phone FROM 1 FOR 2) IN (':1', ':2', ':3', ':4', ':5', ':6', ':7'))
-    AND NOT EXISTS (SELECT * FROM @orders WHERE o_custkey = c_custkey)) AS custsale
+    AND NOT EXISTS (SELECT * FROM orders WHERE o_custkey = c_custkey)) AS custsale
 GROUP BY cntrycode
 ORDER BY cntrycode",
 ];
@@ -205,15 +218,25 @@ mod tests {
     #[test]
     fn all_parameters_are_put_in_and_none_is_left_over() {
         for number in 1..=22 {
-            let text = query(number, &qualification(number, 1.0), "lake.").unwrap();
-            assert!(!text.contains(':') && !text.contains('@'), "query {number}: {text}");
-            assert!(text.contains("FROM lake."), "query {number}");
             let parameters = qualification(number, 1.0);
+            let text = query(number, &parameters, Dialect::Standard).unwrap();
+            assert!(!text.contains([':', '[', ']', '@']), "query {number}: {text}");
             let raw = TEXTS[usize::from(number) - 1];
             for place in 1..=parameters.len() {
                 assert!(raw.contains(&format!(":{place}")), "query {number} does not use parameter {place}");
             }
         }
-        assert_eq!((query(0, &[], ""), query(23, &[], "")), (None, None));
+        assert_eq!((query(0, &[], Dialect::Standard), query(23, &[], Dialect::Standard)), (None, None));
+    }
+
+    #[test]
+    fn whatever_is_divided_has_its_digits() {
+        for number in 1..=22 {
+            let [plain, trino] = [Dialect::Standard, Dialect::Trino]
+                .map(|dialect| query(number, &qualification(number, 1.0), dialect).unwrap());
+            let divides = plain.contains("avg(") || plain.contains(" / ");
+            assert_eq!(plain != trino, divides, "query {number}");
+            assert_eq!(trino.matches("avg(").count(), trino.matches("avg(CAST(").count(), "query {number}");
+        }
     }
 }

@@ -94,6 +94,12 @@ pub struct QueryUse {
     pub queued_ns: Option<u64>,
     /// Time that its plan took, of an engine that says so.
     pub planning_ns: Option<u64>,
+    /// Time from then on to its end, of an engine that says so.
+    pub execution_ns: Option<u64>,
+    /// Bytes that it read from storage, of an engine that says so: its own word, which nobody has checked.
+    pub engine_read_bytes: Option<u64>,
+    /// Time of these reads, summed over all threads of the engine, of an engine that says so.
+    pub engine_read_ns: Option<u64>,
     /// What storage saw of it; `None` where nobody could tell.
     pub storage: Option<StorageUse>,
 }

@@ -143,7 +143,7 @@ impl Workload for Tpch {
     fn statements(&self, _: Dialect) -> Vec<Statement> {
         let text = |number| {
             let parameters = parameters::qualification(number, self.scale());
-            queries::query(number, &parameters, "").unwrap_or_default()
+            queries::query(number, &parameters, queries::Dialect::Standard).unwrap_or_default()
         };
         let delete = |table: &str, key: &str| {
             format!("DELETE FROM {table} WHERE {key} BETWEEN $1 AND $2 AND {key} % 32 >= {}", rows::FREE)
