@@ -114,7 +114,7 @@ impl Ready {
         let books = Arc::new(Books::default());
         // What Trino reads and writes does not go through here.
         let by_trino = job.target.trino().is_some() && !matches!(job.purpose, Purpose::Make { .. });
-        let client = opened.bucket.as_ref().filter(|_| !by_trino).map(|bucket| Arc::clone(bucket.client()));
+        let client = opened.client().filter(|_| !by_trino);
         let (carrier, data_bytes) = match &job.purpose {
             Purpose::Make { layout, fresh } => {
                 let found = runtime.block_on(lake.look()).map_err(told)?;

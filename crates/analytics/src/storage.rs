@@ -31,6 +31,11 @@ impl Opened {
         self.bucket.is_some()
     }
 
+    /// What sends requests over a network, and counts them.
+    pub fn client(&self) -> Option<Arc<Store>> {
+        self.bucket.as_ref().map(|bucket| Arc::clone(bucket.client()))
+    }
+
     /// Makes the bucket, unless it is there and ours; files need none.
     ///
     /// # Errors

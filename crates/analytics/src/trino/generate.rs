@@ -137,10 +137,6 @@ impl Tasks for Generator {
             }
         })
     }
-
-    fn endpoints(&self) -> Vec<String> {
-        vec![self.schema.coordinator.address.endpoint.clone()]
-    }
 }
 
 /// A failure with what to do about it, where a setting of the cluster is in the way.
