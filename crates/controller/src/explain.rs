@@ -137,7 +137,7 @@ fn stage(stage: &Stage) -> CheckedStage {
 fn work(work: &Work) -> String {
     let sharing = work.sharing();
     let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
-    let actions = work.operations();
+    let actions: Vec<String> = work.operations().into_iter().map(|(action, _)| action).collect();
     let workers = counted(work.workers.into(), "worker");
     let target = if work.target.is_empty() { String::new() } else { format!(", on {}", work.target) };
     let head = format!("{}: {workers}{sharing}{think}, {}{target}", work.name, work.time.describe());

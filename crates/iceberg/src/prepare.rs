@@ -112,7 +112,8 @@ impl Ready {
                     condition,
                     ..CommitsUse::default()
                 };
-                let sessions = TaskSessions::new(Arc::clone(&committers), Arc::clone(&runtime), opened.client());
+                let sessions =
+                    TaskSessions::new(Arc::clone(&committers), Arc::clone(&runtime), opened.client());
                 self.stage.push(Load { used, files, committers, from, runtime });
                 Ok(Carrier::Sessions(Box::new(sessions)))
             }

@@ -342,6 +342,10 @@ fn arrivals(load: &Load, unmeasured_ns: u64) -> Option<u64> {
 
 /// How many operations of a work are this action.
 pub fn operations_of(load: &Load, action: u16) -> Amount {
+    if let SourcePlan::Rounds { orders, rounds } = &load.source {
+        let one_round = orders.iter().flatten().filter(|one| **one == action).count();
+        return Amount::Exactly((one_round as u64).saturating_mul(u64::from(*rounds)));
+    }
     let Some(choices) = load.source.choices() else { return operations(load) };
     let pooled = matches!(&load.source, SourcePlan::Mix { pool: Some(_), .. });
     let alone = matches!(choices, [only] if only.follow.is_none()) && !pooled;

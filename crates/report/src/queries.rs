@@ -438,12 +438,12 @@ mod tests {
         let column = |title: &str| rows[0].iter().position(|heading| heading == title).unwrap();
         assert_eq!(
             (rows[1][column("Execution")].as_str(), rows[1][column("Engine read")].as_str()),
-            ("3.00 ms", "4.00 KB")
+            ("3.00 ms", "4.00 kB")
         );
         assert!(!rows[0].iter().any(|title| title == "Bytes read"), "nobody but the engine saw any");
         let told = explained(&run).concat();
         assert!(
-            told.contains("Its engine says") && told.contains("read 4.00 KB") && !told.contains("in flight"),
+            told.contains("Its engine says") && told.contains("read 4.00 kB") && !told.contains("in flight"),
             "{told}"
         );
     }

@@ -4,17 +4,32 @@ use super::{Action, Amount, Work};
 use tidemark_measure::units;
 
 impl Work {
-    /// Each of its operations in words, with its share where there are several: `get 70 %: reads 20 objects, 2.00 MB`.
-    pub fn operations(&self) -> Vec<String> {
+    /// Its operations in words, with their share where there are several: `get 70 %: reads 20 objects, 2.00 MB`; each with
+    /// the names of what it touches. Many in a row that do the same are one line.
+    pub fn operations(&self) -> Vec<(String, &str)> {
         let share = |action: &Action| match (self.actions.len(), action.ratio) {
             (0 | 1, _) => String::new(),
             (_, ratio) if ratio > 0.0 => format!(" {} %", (ratio * 100.0).round() / 100.0),
             _ => String::new(),
         };
-        let told = |action: &Action| format!("{}{}: {}", action.label, share(action), action.describe());
-        self.actions.iter().map(told).collect()
+        let told = |action: &Action| format!("{}: {}", share(action), action.describe());
+        let alike = |one: &Action, next: &Action| told(one) == told(next) && one.names == next.names;
+        let lines = self.actions.chunk_by(alike).flat_map(|group| {
+            let (does, names) = (told(&group[0]), &*group[0].names);
+            match group {
+                [first, .., last] if group.len() > MOST_ALIKE => {
+                    let count = units::count(group.len() as u64);
+                    vec![(format!("{count} kinds, {} to {}, each{does}", first.label, last.label), names)]
+                }
+                few => few.iter().map(|one| (format!("{}{does}", one.label), names)).collect(),
+            }
+        });
+        lines.collect()
     }
 }
+
+/// Operations in a row that do the same, and have a line each.
+const MOST_ALIKE: usize = 5;
 
 impl Action {
     /// What it does, to how much, in how many operations: `reads 10 objects (150 MB), 50.0 MB, in 10 operations`. In
@@ -57,8 +72,10 @@ fn counted(amount: Amount, thing: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forecast::Does;
+    use crate::forecast::{Does, Time};
+    use crate::plan::WorkKind;
     use Amount::{Exactly, Open, UpTo};
+    use tidemark_measure::think::Think;
 
     fn words(code: &'static str, counts: &'static str, amounts: [Amount; 3]) -> String {
         let [count, operations, bytes] = amounts;
@@ -74,6 +91,38 @@ mod tests {
             bytes,
         }
         .describe()
+    }
+
+    #[test]
+    fn many_that_do_the_same_are_one_line() {
+        let does = Does { code: "runs_queries", counts: "", moves_bytes: false };
+        let query = |number: usize| Action {
+            label: format!("q{number}"),
+            ratio: 12.5,
+            does,
+            names: String::new(),
+            operations: Exactly(2),
+            count: Exactly(2),
+            held: Open,
+            bytes: Exactly(0),
+        };
+        let work = |actions| Work {
+            name: "power".into(),
+            kind: WorkKind::Normal,
+            target: String::new(),
+            workers: 1,
+            depth: 1,
+            connections: None,
+            think: Think::default(),
+            time: Time::default(),
+            actions,
+        };
+        let told = |work: Work| work.operations().into_iter().map(|(line, _)| line).collect::<Vec<_>>();
+        assert_eq!(
+            told(work((1..=8).map(query).collect())),
+            ["8 kinds, q1 to q8, each 12.5 %: runs 2 queries"]
+        );
+        assert_eq!(told(work((1..=2).map(query).collect()))[1], "q2 12.5 %: runs 2 queries");
     }
 
     #[test]

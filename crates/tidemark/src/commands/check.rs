@@ -279,10 +279,10 @@ fn stage(number: usize, stage: &Stage, terminal: Terminal) {
             _ => format!(", {}", work.time.describe()),
         };
         terminal.line(&format!("       {}{kind}: {workers}{sharing}{think}{time}{target}", work.name));
-        for (operation, action) in work.operations().into_iter().zip(&work.actions) {
+        for (operation, names) in work.operations() {
             terminal.line(&format!("         {operation}"));
-            if !action.names.is_empty() {
-                terminal.line(&terminal.paint(Style::Faint, &format!("           {}", action.names)));
+            if !names.is_empty() {
+                terminal.line(&terminal.paint(Style::Faint, &format!("           {names}")));
             }
         }
     }
