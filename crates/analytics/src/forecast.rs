@@ -8,7 +8,7 @@ use tidemark_plan::forecast::{Action, Amount, Does, Forecaster, Holdings, Remark
 use tidemark_plan::plan::{Stage, Work};
 
 const MAKES: Does = Does { code: "makes_files", counts: "", moves_bytes: true };
-const GENERATES: Does = Does { code: "has_tables_made", counts: "", moves_bytes: true };
+const GENERATES: Does = Does { code: "makes_tables", counts: "", moves_bytes: true };
 const REMOVES: Does = Does { code: "removes_tables", counts: "", moves_bytes: false };
 const QUERIES: Does = Does { code: "runs_queries", counts: "", moves_bytes: false };
 

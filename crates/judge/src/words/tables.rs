@@ -140,7 +140,7 @@ impl Tell for Tables {
     fn detail(&self) -> String {
         match self {
             Tables::Rows { wrong, .. } if !wrong.is_empty() => {
-                "Rows were counted from the files' footers after the work. Files may be missing or be of something else: make the \
+                "Rows were counted after the work: from the files' footers, or by the engine that made the tables. Files may be missing or be of something else: make the \
                  tables anew with `fresh: true`, and see whether the storage lost any."
                     .into()
             }

@@ -37,7 +37,8 @@ impl Action {
     pub fn describe(&self) -> String {
         let (verb, object) = self.does.code.rsplit_once('_').unwrap_or((self.does.code, self.does.counts));
         let verb = verb.replace('_', " ");
-        let thing = object.trim_end_matches('s');
+        let thing = singular(object);
+        let thing = thing.as_str();
         let counts = self.does.counts;
         let mut text = match self.count {
             // The name says what is counted: `reads objects`.
@@ -60,12 +61,27 @@ impl Action {
     }
 }
 
+/// One of what the end of a code names: `object` of `objects`, `query` of `queries`.
+fn singular(things: &str) -> String {
+    match things.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => things.strip_suffix('s').unwrap_or(things).to_owned(),
+    }
+}
+
 /// A number of things: `1 object`, `up to 500 objects`, `objects`.
 fn counted(amount: Amount, thing: &str) -> String {
     match amount {
         Amount::Exactly(1) => format!("1 {thing}"),
-        Amount::Open => format!("{thing}s"),
-        amount => format!("{} {thing}s", amount.describe(units::count)),
+        Amount::Open => plural(thing),
+        amount => format!("{} {}", amount.describe(units::count), plural(thing)),
+    }
+}
+
+fn plural(thing: &str) -> String {
+    match thing.strip_suffix("ry") {
+        Some(stem) => format!("{stem}ries"),
+        None => format!("{thing}s"),
     }
 }
 
@@ -123,6 +139,8 @@ mod tests {
             ["8 kinds, q1 to q8, each 12.5 %: runs 2 queries"]
         );
         assert_eq!(told(work((1..=2).map(query).collect()))[1], "q2 12.5 %: runs 2 queries");
+        let once = Action { operations: Exactly(1), count: Exactly(1), ..query(1) };
+        assert_eq!(told(work(vec![once])), ["q1: runs 1 query"]);
     }
 
     #[test]
