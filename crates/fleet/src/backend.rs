@@ -1,10 +1,11 @@
 //! The controller's side of a run: its stages on the drivers instead of in this process.
 
 use crate::Fleet;
-use crate::assign::{Assignment, assign, elsewhere, open_files};
+use crate::assign::{Assignment, assign, elsewhere, fit, open_files};
 use crate::follow::{Placement, Remote};
 use crate::protocol::{Down, Opened, Order, PackedPlan};
-use crate::run_drivers::{Listener, RunDrivers, Timeouts};
+use crate::run_drivers::{Listener, Ready, RunDrivers, Timeouts};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidemark_control::backend::{self, Backend, BackendFactory, StagePlace};
@@ -12,8 +13,8 @@ use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{ExecuteError, Options};
 use tidemark_control::runner::{Carrier, Runner};
 use tidemark_measure::observation::{CONTROLLER, Node, of_driver};
-use tidemark_measure::record::{DataCheck, Driver, Note, Proof, Share, Stage as Record};
-use tidemark_plan::engine::Engine;
+use tidemark_measure::record::{DataCheck, DeviceUse, Driver, DriverIo, Note, Proof, Share, Stage as Record};
+use tidemark_plan::engine::{Engine, Holding};
 use tidemark_plan::plan::{OnLoss, Plan, Stage};
 use tidemark_plan::registry::Registry;
 
@@ -118,6 +119,10 @@ impl DriversBackend {
 }
 
 impl Backend for DriversBackend {
+    fn fit(&self, plan: &mut Plan, registry: &Registry) -> Result<(), ExecuteError> {
+        fit(plan, &self.run_drivers.names(), registry).map_err(ExecuteError)
+    }
+
     fn prepare(
         &mut self,
         plan: &Plan,
@@ -138,6 +143,7 @@ impl Backend for DriversBackend {
         for driver in &all {
             let prepare = Down::Prepare {
                 run: self.run_drivers.run,
+                driver: names[*driver].clone(),
                 plan: packed.clone(),
                 elsewhere: elsewhere(plan, &names, *driver, &self.registry).map_err(ExecuteError)?,
                 open_files: open_files[*driver],
@@ -157,19 +163,22 @@ impl Backend for DriversBackend {
         if let Some(loss) = self.loss(&all) {
             return Err(ExecuteError(loss));
         }
-        let mut targets: Vec<String> = Vec::new();
+        let (mut targets, mut held): (Vec<String>, Vec<Held>) = (Vec::new(), Vec::new());
         for driver in self.living() {
-            let told = self.run_drivers.prepared(driver).unwrap_or_else(|| Ok(Vec::new()));
-            let own = told.map_err(|reason| {
-                ExecuteError(format!("driver {}: {reason}", self.run_drivers.name(driver)))
-            })?;
+            let told = self.run_drivers.prepared(driver).unwrap_or_else(|| Ok(Ready::default()));
+            let name = self.run_drivers.name(driver);
+            let Ready { targets: own, holdings } =
+                told.map_err(|reason| ExecuteError(format!("driver {name}: {reason}")))?;
             for target in own.into_iter().filter(|own| !own.is_empty()) {
                 if !targets.contains(&target) {
                     sink.event(Event::Target(&target));
                     targets.push(target);
                 }
             }
+            let (machine, _) = self.run_drivers.machine(driver);
+            held.push(Held { driver: name, machine, holdings });
         }
+        check_apart(&held).map_err(ExecuteError)?;
         Ok(targets)
     }
 
@@ -293,7 +302,10 @@ impl Backend for DriversBackend {
         for driver in of {
             let name = self.run_drivers.name(driver);
             match self.run_drivers.proof(driver) {
-                Some(proof) => proofs.push((name, proof)),
+                Some(proof) => {
+                    let (machine, host) = self.run_drivers.machine(driver);
+                    proofs.push(Told { driver, name, machine, host, proof });
+                }
                 None if self.run_drivers.is_lost(driver) => {
                     missing.push(format!("Driver {name} was lost before it reported its checks."));
                 }
@@ -356,19 +368,76 @@ impl DriversBackend {
     }
 }
 
+/// What a driver uses that others must not use as well.
+struct Held {
+    driver: String,
+    /// What tells its machine from others.
+    machine: String,
+    holdings: Vec<Holding>,
+}
+
+/// Refuses what two drivers have that each should have for itself.
+fn check_apart(held: &[Held]) -> Result<(), String> {
+    let mut known: HashMap<(&str, &str), Vec<(&str, &Holding)>> = HashMap::new();
+    for Held { driver, machine, holdings } in held {
+        for holding in holdings {
+            let machine = match (holding.is_local, machine.as_str()) {
+                (false, _) => "",
+                // A driver of which that is not known is taken for alone on its machine.
+                (true, "") => driver.as_str(),
+                (true, machine) => machine,
+            };
+            let others = known.entry((machine, holding.identity.as_str())).or_default();
+            let collides =
+                |(other, theirs): &&(&str, &Holding)| *other != driver.as_str() && theirs.collides(holding);
+            if let Some((other, theirs)) = others.iter().find(collides) {
+                let (one, name) = (&theirs.name, &holding.name);
+                let what = match one == name {
+                    true => format!("{name} is one and the same for the drivers {other} and {driver}"),
+                    false => {
+                        format!("{one} of driver {other} and {name} of driver {driver} are one and the same")
+                    }
+                };
+                return Err(format!(
+                    "{what}, and each needs a volume of its own: put `{{driver}}` into the names of the volumes, which stands for the driver's \
+                     name, or use drivers on different machines"
+                ));
+            }
+            others.push((driver.as_str(), holding));
+        }
+    }
+    Ok(())
+}
+
 fn takes_part(works: &[Vec<Assignment>], driver: usize) -> bool {
     works.iter().flatten().any(|assignments| assignments.driver == driver)
 }
 
-/// Joins the proofs of several drivers: each statement has its driver's name.
-fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof> {
+/// What a driver says for its part of a stage.
+struct Told {
+    /// Its number in the run.
+    driver: usize,
+    name: String,
+    /// What tells its machine from others; empty where that is not known.
+    machine: String,
+    host: String,
+    proof: Proof,
+}
+
+/// Joins the proofs of several drivers: each statement has its driver's name. A device of a machine that several of them are on has counted
+/// for all of them, and counts once.
+fn join(mut proofs: Vec<Told>, remarks: Vec<String>) -> Option<Proof> {
     if proofs.len() < 2 {
-        let (_, mut proof) = proofs.pop()?;
+        let Told { mut proof, .. } = proofs.pop()?;
         proof.setup.extend(remarks);
         return Some(proof);
     }
     let mut all = Proof { direct: true, setup: remarks, ..Proof::default() };
-    for (name, proof) in proofs {
+    let machines: Vec<String> = proofs.iter().map(|told| told.machine.clone()).collect();
+    let mut devices: Vec<(String, DeviceUse)> = Vec::new();
+    let has_volumes = |told: &&Told| told.proof.own.is_some();
+    let apart = proofs.iter().filter(has_volumes).count() > 1;
+    for Told { driver, name, machine, host, proof } in proofs {
         all.cache = proof.cache;
         all.direct &= proof.direct;
         all.setup.extend(proof.setup.into_iter().map(|text| format!("{name}: {text}")));
@@ -379,11 +448,34 @@ fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof>
         let new = |check: &DataCheck| !all.checks.contains(check);
         let checks: Vec<DataCheck> = proof.checks.into_iter().filter(new).collect();
         all.checks.extend(checks);
-        all.devices.extend(proof.devices.into_iter().map(|mut device| {
-            device.device = format!("{name}:{}", device.device);
-            device
-        }));
+        // The OSDs of a cluster count for all of its clients.
+        all.osds = all.osds.or(proof.osds);
+        if let Some(own) = proof.own {
+            let sum = all.own.get_or_insert_default();
+            sum.read_bytes = sum.read_bytes.saturating_add(own.read_bytes);
+            sum.written_bytes = sum.written_bytes.saturating_add(own.written_bytes);
+            if apart {
+                all.drivers.push(DriverIo { driver: driver as u32, own });
+            }
+        }
+        let shared = !machine.is_empty() && machines.iter().filter(|other| **other == machine).count() > 1;
+        let place = if shared { &host } else { &name };
+        for device in proof.devices {
+            let key = if shared {
+                format!("{machine} {}", device.device)
+            } else {
+                format!("{name}:{}", device.device)
+            };
+            match devices.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, known)) => known.cover(device),
+                None => {
+                    let named = format!("{place}:{}", device.device);
+                    devices.push((key, DeviceUse { device: named, ..device }));
+                }
+            }
+        }
     }
+    all.devices = devices.into_iter().map(|(_, device)| device).collect();
     Some(all)
 }
 

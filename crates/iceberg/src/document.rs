@@ -158,6 +158,7 @@ pub(crate) fn work(
             stop,
             source,
             finale: None,
+            copies: 1,
             actions: 1,
             seed: context.seed,
             stream: place.stream,

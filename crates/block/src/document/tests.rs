@@ -12,6 +12,7 @@ use tidemark_load::stopping::Steady;
 use tidemark_load::work::Finale;
 use tidemark_measure::axis::Axis;
 use tidemark_measure::pick::{Bucket, Pick};
+use tidemark_measure::rng::Rng;
 use tidemark_measure::think::Think;
 use tidemark_plan::cross_check;
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
@@ -438,6 +439,18 @@ fn targets_are_checked() {
             "{kind: file, path: /d/f, size: 1GiB, direct: false, polled: true}",
             "2:61 error `polled` requires direct I/O",
         ),
+        (
+            "{kind: file, path: '/d/f-{driver}', size: 1GiB}",
+            "2:1 error `{driver}` stands for a driver's name, but the volumes are not those of each driver | add `per_driver: true`",
+        ),
+        (
+            "{kind: rbd, size: 1GiB, per_driver: true}",
+            "2:33 error the image rbd/tidemark-1 is one and the same for all drivers | put `{driver}` into `image`",
+        ),
+        (
+            "{kind: device, path: /dev/one, per_driver: true}",
+            "2:1 error `target` has no `size` | write how much of each device to use",
+        ),
         ("{kind: device, path: sdb, size: 1GiB}", "2:30 error `path`: sdb is not a device"),
         (
             "{kind: device, path: /dev/one, count: 2}",
@@ -674,7 +687,7 @@ proptest! {
             for work in plan.stages.iter().flat_map(|stage| &stage.works) {
                 let job = job(work);
                 let part = tidemark_measure::pick::Part { index: clients - 1, of: clients };
-                let mut source = work.load.source.worker(seed, work.load.stream, part);
+                let mut source = work.load.source.worker(Rng::new(seed, &[0, 0, part.index.into()]), part);
                 for _ in 0..50 {
                     let (operation, _) = source.draw().unwrap();
                     let volume = &job.volumes[operation.space as usize - 1];

@@ -4,7 +4,7 @@ use super::Findings;
 use crate::context::{SECOND_NS, WorkContext, stage_label};
 use crate::words::drivers::{Drivers as Found, Missing, Slow, Start};
 use crate::{Finding, Severity};
-use tidemark_measure::record::{Driver, Run, Share, Stage, State};
+use tidemark_measure::record::{Driver, EndpointKind, Run, Share, Stage, State};
 
 #[cfg(test)]
 mod tests;
@@ -130,7 +130,9 @@ pub(super) fn skew(context: &WorkContext<'_>, out: &mut Findings) {
 
 /// Drivers that did much less than their peers with each of their workers.
 pub(super) fn slow(context: &WorkContext<'_>, out: &mut Findings) {
-    if !context.measures() {
+    // Those with volumes of their own are compared as what the load is spread over.
+    let apart = context.work.endpoints.iter().any(|one| one.kind == EndpointKind::Driver);
+    if !context.measures() || apart {
         return;
     }
     // Of those that were lost something is missing, which is another matter.
