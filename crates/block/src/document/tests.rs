@@ -152,6 +152,7 @@ fn the_full_document_gives_what_it_says() {
     let content = Content { compressible: 0.3, duplicate: 0.1, verify: true };
     let expected = Job {
         volumes: volumes.to_vec(),
+        per_driver: false,
         unit: FILL_BYTES,
         io_engine: IoEngine::Native,
         direct: true,
