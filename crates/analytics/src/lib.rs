@@ -20,7 +20,7 @@
 //! | `query` | queries in streams, whatever answers them |
 //! | `embedded` | what answers them inside Tidemark: DataFusion |
 //! | `trino` | what answers them elsewhere, and makes tables: a Trino cluster |
-//! | `meter` | what storage sees of each query |
+//! | [`meter`] | what storage sees of each query |
 //! | `answers` | whether answers are right |
 //! | `books` | what a work has done so far |
 //! | [`tasks`] | operations that run on the threads of a runtime |
@@ -39,7 +39,7 @@ mod forecast;
 pub mod job;
 mod lake;
 mod make;
-mod meter;
+pub mod meter;
 pub mod place;
 mod prepare;
 mod query;

@@ -2,6 +2,7 @@
 
 use crate::commits;
 use crate::content;
+use crate::cycles;
 use crate::databases;
 use crate::drivers;
 use crate::endpoints;
@@ -54,6 +55,14 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
         }
         text += &queries::making(run).iter().map(|one| format!("{}\n\n", plain(one))).collect::<String>();
         text += &table(&queries::made(run), "");
+    }
+    if !cycles::works(run).is_empty() {
+        text += "## Cycles of tables\n\n";
+        text += &format!("{}{}\n\n", cycles::cycles(run).markdown(), plain(cycles::LEGEND));
+        let queries = cycles::queries(run);
+        if !queries.is_empty() {
+            text += &format!("### Queries in the first and in the last cycle\n\n{}", queries.markdown());
+        }
     }
     if commits::works(run).next().is_some() {
         text += "## Commits to tables\n\n";

@@ -1,6 +1,6 @@
 //! What makes a stage's numbers evidence: what was done around its load, and what devices, clusters and databases counted.
 
-use super::{Aborts, CommitsUse, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, TablesUse};
+use super::{Aborts, CommitsUse, CyclesUse, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, TablesUse};
 use crate::kind::Cache;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -38,6 +38,8 @@ pub struct Proof {
     pub tables: Vec<TablesUse>,
     /// Commits to tables whose history is in storage: an entry for each work.
     pub commits: Vec<CommitsUse>,
+    /// Cycles of tables that change: an entry for each work.
+    pub cycles: Vec<CyclesUse>,
     /// What could not be checked, and why: whole sentences.
     pub unchecked: Vec<String>,
 }
@@ -53,6 +55,7 @@ impl Proof {
         self.add_figures(other.figures);
         self.tables.extend(other.tables);
         self.commits.extend(other.commits);
+        self.cycles.extend(other.cycles);
         // Both have asked for the same process.
         self.own = self.own.or(other.own);
         self.osds = self.osds.or(other.osds);
