@@ -43,7 +43,7 @@ pub(crate) fn cycles(run: &Run) -> Table {
         "Manifests",
         "Size",
         "Query time",
-        "/ first",
+        "Time / first",
         "Planning",
         "Requests",
         "Requests / first",
@@ -89,7 +89,8 @@ pub(crate) fn cycles(run: &Run) -> Table {
         }
     }
     let table = table.without_if_same("Stage").without_if_all("Files of deletes", "0");
-    table.without_if_all("Merge", NONE).without_if_all("Compaction", NONE).without_if_all("Failed", "0")
+    let table = table.without_if_all("Merge", NONE).without_if_all("Compaction", NONE);
+    table.without_if_all("Attempts / commit", "1.00").without_if_all("Failed", "0")
 }
 
 /// Attempts of a cycle's commits on average.
@@ -106,7 +107,7 @@ pub(crate) fn queries(run: &Run) -> Table {
         Table::new("Queries in the first and in the last cycle").words(["Stage", "Query"]).numbers([
             "First",
             "Last",
-            "/ first",
+            "Time / first",
             "Planning, first",
             "Planning, last",
             "Requests, first",
@@ -183,7 +184,10 @@ mod tests {
         let of = |row: usize, title: &str| {
             rows[row][rows[0].iter().position(|heading| heading == title).unwrap()].clone()
         };
-        assert_eq!([of(1, "/ first"), of(2, "/ first"), of(2, "Planning")], ["1.00", "2.50", "25.00 %"]);
+        assert_eq!(
+            [of(1, "Time / first"), of(2, "Time / first"), of(2, "Planning")],
+            ["1.00", "2.50", "25.00 %"]
+        );
         assert_eq!([of(2, "Append"), of(2, "Attempts / commit"), of(2, "Failed")], ["4.00 ms", "1.50", "1"]);
         assert_eq!(rows.len(), 3, "what came before the first is none");
         assert!(!rows[0].iter().any(|title| title == "Merge" || title == "Files of deletes"));
