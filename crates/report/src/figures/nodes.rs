@@ -29,7 +29,7 @@ const MOST_LINES: usize = 4;
 const MOST_PANELS: usize = 24;
 
 /// Rows of queries above the charts, and the most of them.
-const QUERIES: Rows = Rows { top: TITLE, row: 16.0, bar: 13.0, letter: 6.0, size: " small" };
+const QUERIES: Rows = Rows { top: TITLE, row: 16.0, bar: 13.0, letter: 7.4, size: " small" };
 const MOST_ROWS: usize = 8;
 
 /// Distance between two labels beside lines.
