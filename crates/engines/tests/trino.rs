@@ -1,14 +1,14 @@
 //! Tables and queries by Trino: what documents may say, and a real cluster.
 //!
-//! Tests that need one are ignored, and named `trino_`. They take its address, and that of the S3 server that it reads, from
-//! variables: `TIDEMARK_TRINO`, `TIDEMARK_TRINO_S3`, `TIDEMARK_TRINO_BUCKET`, `TIDEMARK_TRINO_ACCESS_KEY`,
-//! `TIDEMARK_TRINO_SECRET_KEY`.
+//! The cluster is the lab's, on the lab's gateway; `make test-trino` runs what needs it.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 mod common;
 
 use common::runs::{examples, options, refusal, run};
 use std::collections::BTreeMap;
+use std::path::Path;
+use tidemark_lab::{self as lab, Bucket, Keys, Lab, LabOptions, Storage, Trino, TrinoOptions};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Answer, Run, TableMade, TablesUse};
 use tidemark_plan::policy::Policy;
@@ -74,7 +74,7 @@ fn a_cluster_that_is_away_is_named() {
     }
 }
 
-/// A cluster to test with; none where there is none.
+/// A cluster to test with, and the storage below it.
 struct Cluster {
     trino: String,
     storage: String,
@@ -82,24 +82,15 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn find() -> Option<Self> {
-        let named = |name: &str| std::env::var(format!("TIDEMARK_TRINO{name}")).ok();
-        let found = (|| {
-            Some(Self {
-                trino: format!("endpoint: '{}'", named("")?),
-                storage: format!(
-                    "{{kind: s3, endpoint: '{}', access_key: '{}', secret_key: '{}'}}",
-                    named("_S3")?,
-                    named("_ACCESS_KEY")?,
-                    named("_SECRET_KEY")?
-                ),
-                bucket: named("_BUCKET")?,
-            })
-        })();
-        if found.is_none() {
-            tidemark_testing::skip("no Trino cluster is named by TIDEMARK_TRINO and its kin");
-        }
-        found
+    fn of(trino: &Trino, ceph: &Lab) -> Self {
+        let keys = ceph.credentials();
+        let storage = format!(
+            "{{kind: s3, endpoint: '{}', access_key: '{}', secret_key: '{}'}}",
+            ceph.endpoint(),
+            keys.access_key,
+            keys.secret_key
+        );
+        Self { trino: format!("endpoint: '{}'", trino.endpoint()), storage, bucket: "trino".into() }
     }
 
     /// A document whose tables are below a prefix.
@@ -110,7 +101,8 @@ impl Cluster {
 }
 
 fn tables(run: &Run, stage: usize) -> &TablesUse {
-    &run.stages[stage].proof.as_ref().unwrap().tables[0]
+    let proof = run.stages[stage].proof.as_ref().unwrap();
+    proof.tables.first().unwrap_or_else(|| panic!("{:?}", proof.unchecked))
 }
 
 fn made(run: &Run, stage: usize) -> &[TableMade] {
@@ -121,10 +113,43 @@ fn rows(run: &Run, stage: usize) -> BTreeMap<&str, u64> {
     made(run, stage).iter().map(|table| (table.name.as_str(), table.rows)).collect()
 }
 
+/// Takes a lab down.
+struct Down<'a>(&'a Path);
+
+impl Drop for Down<'_> {
+    fn drop(&mut self) {
+        let _ = lab::down(self.0, true, &mut |_| {});
+    }
+}
+
 #[test]
-#[ignore = "needs a Trino cluster"]
-fn trino_answers_the_22_queries_as_they_are_known_whoever_made_the_tables() {
-    let Some(cluster) = Cluster::find() else { return };
+#[ignore = "needs the Ceph packages and Trino; `make test-trino` runs it"]
+fn trino_makes_tables_and_answers_queries_as_other_engines_do() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
+    tidemark_testing::needs!(tidemark_testing::TRINO);
+    if let Err(error) = Trino::java(None) {
+        return tidemark_testing::skip(error);
+    }
+    let place = tempfile::tempdir().unwrap();
+    let (below, beside) = (place.path().join("ceph"), place.path().join("trino"));
+    let _ceph_down = Down(&below);
+    let ceph = lab::up(&LabOptions::new(&below), &mut |_| {}).unwrap();
+    let _down = Down(&beside);
+    let keys = ceph.credentials();
+    let storage = Storage {
+        bucket: Bucket { s3: ceph.endpoint(), region: "us-east-1".into(), bucket: "trino".into() },
+        keys: Keys { access_key: keys.access_key.clone(), secret_key: keys.secret_key.clone() },
+    };
+    let trino = Trino::up(&TrinoOptions::new(&beside, storage), &mut |_| {}).unwrap();
+    let cluster = Cluster::of(&trino, &ceph);
+    answers_the_22_queries_as_they_are_known_whoever_made_the_tables(&cluster);
+    makes_the_same_sales_as_tidemark(&cluster);
+    answers_the_queries_of_tpcds_that_read_most_as_datafusion_does(&cluster);
+    fails_by_the_query_and_the_stream_goes_on(&cluster);
+    reads_no_table_that_lies_elsewhere(&cluster);
+}
+
+fn answers_the_22_queries_as_they_are_known_whoever_made_the_tables(cluster: &Cluster) {
     let stages = "- prepare: {tables: tpch, scale: 0.01, fresh: true}\n\
                   - prepare: {tables: tpch, scale: 0.01, by: trino, fresh: true}\n\
                   - load: {tables: tpch, scale: 0.01}\n\
@@ -170,10 +195,7 @@ fn trino_answers_the_22_queries_as_they_are_known_whoever_made_the_tables() {
     assert!(again.stages[0].reason.contains("no such tables"), "{}", again.stages[0].reason);
 }
 
-#[test]
-#[ignore = "needs a Trino cluster"]
-fn trino_makes_the_same_sales_as_tidemark() {
-    let Some(cluster) = Cluster::find() else { return };
+fn makes_the_same_sales_as_tidemark(cluster: &Cluster) {
     let sql = "[{name: years, sql: 'select d_year, i_category, s_state, count(*), sum(ss_net_paid) from store_sales, date_dim, item, store \
                where ss_sold_date_sk = d_date_sk and ss_item_sk = i_item_sk and ss_store_sk = s_store_sk group by 1, 2, 3; \
                select c_last_name, ca_city, cd_gender, count(*) from customer, customer_address, customer_demographics \
@@ -194,10 +216,33 @@ fn trino_makes_the_same_sales_as_tidemark() {
     }
 }
 
-#[test]
-#[ignore = "needs a Trino cluster"]
-fn trino_fails_by_the_query_and_the_stream_goes_on() {
-    let Some(cluster) = Cluster::find() else { return };
+/// The answers on file are DuckDB's.
+fn answers_the_queries_of_tpcds_that_read_most_as_datafusion_does(cluster: &Cluster) {
+    let queries = tempfile::tempdir().unwrap();
+    tidemark_lab::queries::write(queries.path(), &mut |_| {}).unwrap();
+    let load =
+        format!("tables: tpcds, scale: 0.01, query_files: {}, queries: io-56", queries.path().display());
+    let stages = format!("- prepare: {{tables: tpcds, scale: 0.01}}\n- load: {{{load}}}");
+    let trino = cluster.document("both", &stages);
+    let stages = format!("- load: {{{load}}}\n- cleanup: {{tables: tpcds, scale: 0.01}}");
+    let datafusion = format!(
+        "name: t\ntarget: {{kind: datafusion, storage: {}, bucket: {}, prefix: both}}\nstages:\n{stages}\n",
+        cluster.storage, cluster.bucket
+    );
+    for (text, stage, engine) in [(trino, 1, "Trino "), (datafusion, 0, "DataFusion ")] {
+        let done = run(&text);
+        let used = tables(&done, stage);
+        let other: Vec<_> =
+            used.queries.iter().filter(|one| one.answer != Answer::Known).map(|one| &one.query).collect();
+        assert!(
+            used.engine.starts_with(engine) && used.queries.len() > 56 && other.is_empty(),
+            "{other:?}: {:?}",
+            examples(&done)
+        );
+    }
+}
+
+fn fails_by_the_query_and_the_stream_goes_on(cluster: &Cluster) {
     let large =
         "select count(*) from lineitem a, lineitem b, nation where a.l_comment < concat(b.l_comment, n_name)";
     let stages = format!(
@@ -229,10 +274,7 @@ fn trino_fails_by_the_query_and_the_stream_goes_on() {
     assert_eq!(tables(&after, 0).queries[0].rows, 0);
 }
 
-#[test]
-#[ignore = "needs a Trino cluster"]
-fn trino_reads_no_table_that_lies_elsewhere() {
-    let Some(cluster) = Cluster::find() else { return };
+fn reads_no_table_that_lies_elsewhere(cluster: &Cluster) {
     run(&cluster.document("here", "- prepare: {tables: tpch, scale: 0.001}"));
     run(&cluster.document("there", "- prepare: {tables: tpch, scale: 0.001}"));
     let load = "- load: {tables: tpch, scale: 0.001, queries: q6}";

@@ -95,7 +95,7 @@ impl Reference {
         for key in keys {
             match key.shape.mappings()[..] {
                 [] => {}
-                [mapping] => self.mapping(mapping),
+                [mapping] if !mapping.is_kind => self.mapping(mapping),
                 ref kinds => self.kinds(key.name, kinds),
             }
         }
