@@ -10,7 +10,7 @@ use tidemark_measure::observation::{Kind, Node, Series};
 use tidemark_measure::record::{QueryUse, Run, Stage, TablesUse, Work};
 use utoipa::ToSchema;
 
-/// An execution of fewer samples' time cannot be told from its neighbours.
+/// An execution that is shorter than so many of the samples that cover it cannot be told from its neighbours.
 const SAMPLES_LEAST: u64 = 3;
 
 /// A series that has no values for this share of an execution says nothing of it.
@@ -77,11 +77,14 @@ impl UnderQuery<'_> {
 
 /// What nodes did under the queries of a stage.
 pub fn beneath<'a>(run: &'a Run, stage: &'a Stage) -> Beneath<'a> {
-    let serving: Vec<&Node> = run.nodes.iter().filter(|node| !node.generates).collect();
-    let nodes = if serving.is_empty() { run.nodes.iter().collect() } else { serving };
+    let sampled = || run.nodes.iter().filter(|node| node.at_ns.len() > 1);
+    let serving: Vec<&Node> = sampled().filter(|node| !node.generates).collect();
+    let nodes = if serving.is_empty() { sampled().collect() } else { serving };
     let mut beneath =
         Beneath { nodes: nodes.iter().map(|node| node.name.as_str()).collect(), ..Beneath::default() };
-    let Some(interval_ns) = nodes.iter().filter_map(|node| interval_ns(node)).max() else { return beneath };
+    if nodes.is_empty() {
+        return beneath;
+    }
     let view = View { nodes, gateways: gateways(run) };
     for used in stage.proof.iter().flat_map(|proof| &proof.tables) {
         let Some(work) = stage.works.iter().find(|work| work.name == used.work && work.workers == 1) else {
@@ -92,8 +95,7 @@ pub fn beneath<'a>(run: &'a Run, stage: &'a Stage) -> Beneath<'a> {
         let alone = alone.filter(|(_, span)| {
             stage.works.iter().all(|other| std::ptr::eq(other, work) || !span.meets(other))
         });
-        let (long, short): (Vec<_>, Vec<_>) =
-            alone.partition(|(_, span)| span.length_ns() >= SAMPLES_LEAST.saturating_mul(interval_ns));
+        let (long, short): (Vec<_>, Vec<_>) = alone.partition(|(_, span)| view.tells_apart(*span));
         beneath.too_short += short.len() as u64;
         let mut known = BTreeSet::new();
         for query in long.iter().map(|(one, _)| one.query.as_str()).filter(|query| known.insert(*query)) {
@@ -104,11 +106,16 @@ pub fn beneath<'a>(run: &'a Run, stage: &'a Stage) -> Beneath<'a> {
     beneath
 }
 
-/// The usual time between two samples of a node.
-fn interval_ns(node: &Node) -> Option<u64> {
-    let mut all: Vec<u64> = node.at_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
-    all.sort_unstable();
-    all.get(all.len() / 2).copied().filter(|interval| *interval > 0)
+/// The samples of a node that cover a part of a time: the place of each, how much it covers, and of how much it is. A sample is
+/// of the time since the one before.
+fn samples(node: &Node, span: Span) -> impl Iterator<Item = (usize, u64, u64)> {
+    let first = node.at_ns.partition_point(|at| *at <= span.from_ns).max(1);
+    let times = node.at_ns.get(first - 1..).unwrap_or_default().windows(2).zip(first..);
+    let times = times.take_while(move |(times, _)| times[0] < span.to_ns);
+    times.map(move |(times, place)| {
+        let shared = times[1].min(span.to_ns).saturating_sub(times[0].max(span.from_ns));
+        (place, shared, times[1].saturating_sub(times[0]))
+    })
 }
 
 /// A time on the run's clock.
@@ -150,6 +157,14 @@ fn gateways(run: &Run) -> Vec<(&Node, &str)> {
 }
 
 impl<'a> View<'a> {
+    /// Whether a time is long beside the samples that cover it, on every node.
+    fn tells_apart(&self, span: Span) -> bool {
+        self.nodes.iter().all(|node| {
+            let longest = samples(node, span).map(|(.., whole)| whole).max();
+            longest.is_some_and(|longest| span.length_ns() >= longest.saturating_mul(SAMPLES_LEAST))
+        })
+    }
+
     fn under(&self, used: &'a TablesUse, query: &'a str, executions: &[(&QueryUse, Span)]) -> UnderQuery<'a> {
         let spans: Vec<Span> = executions.iter().map(|(_, span)| *span).collect();
         let count = executions.len() as u64;
@@ -224,18 +239,13 @@ fn sum(all: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     (!all.is_empty()).then(|| all.into_iter().sum())
 }
 
-/// The mean of a series over some times, each sample weighted by how much of them it covers: a value is of the time since the
-/// sample before.
+/// The mean of a series over some times, each sample weighted by how much of them it covers.
 fn mean(node: &Node, series: &Series, spans: &[Span]) -> Option<f64> {
     let (mut sum, mut covered) = (0.0, 0.0);
-    for (times, value) in node.at_ns.windows(2).zip(series.values.iter().skip(1)) {
-        if !value.is_finite() {
-            continue;
+    for (place, shared, _) in spans.iter().flat_map(|span| samples(node, *span)) {
+        if let Some(value) = series.values.get(place).filter(|value| value.is_finite()) {
+            (sum, covered) = (sum + shared as f64 * f64::from(*value), covered + shared as f64);
         }
-        let shared =
-            spans.iter().map(|span| times[1].min(span.to_ns).saturating_sub(times[0].max(span.from_ns)));
-        let shared = shared.fold(0, u64::saturating_add) as f64;
-        (sum, covered) = (sum + shared * f64::from(*value), covered + shared);
     }
     let whole = spans.iter().map(|span| span.length_ns()).fold(0, u64::saturating_add) as f64;
     (covered > 0.0 && covered >= COVERED_LEAST * whole).then(|| sum / covered)
@@ -377,6 +387,17 @@ mod tests {
         failed.stages[0].proof.as_mut().unwrap().tables[0].queries[0].fault = Some(Fault::Timeout);
         assert_eq!(count(&failed), (1, 0));
         assert_eq!(count(&run(two(), Vec::new())), (0, 0), "nobody looked");
+    }
+
+    #[test]
+    fn a_long_pause_between_samples_tells_nothing_of_what_ran_in_it() {
+        let mut late = node("a", vec![series(Kind::Cpu, "all", "busy", &[0.5; 12])]);
+        // Nobody looked from the fourth to the ninth second.
+        late.at_ns.drain(5..9);
+        late.series[0].values.truncate(late.at_ns.len());
+        let of_all = run(vec![query("q1", 0, 3 * S), query("q2", 3 * S, 4 * S)], vec![late]);
+        let names: Vec<_> = of(&of_all).queries.iter().map(|under| under.query).collect();
+        assert_eq!((names, of(&of_all).too_short), (vec!["q1"], 1));
     }
 
     #[test]
