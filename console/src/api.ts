@@ -11,6 +11,14 @@ export interface Aborts {
 /** What the answer of a query was compared with. */
 export type Answer = 'not_checked' | 'known' | 'others' | 'differs';
 
+/** Commits that took so many attempts. */
+export interface AttemptCount {
+  /** The attempts of each. */
+  attempts: number;
+  /** How many commits. */
+  commits: number;
+}
+
 /** An entry of the audit log. */
 export interface AuditRow {
   /** Address it came from. */
@@ -140,6 +148,33 @@ export interface CheckedStage {
   works: string[];
 }
 
+/** What a work committed to a table, and what became of it. */
+export interface CommitsUse {
+  /** Commits that were acknowledged, of the whole load. */
+  acknowledged: number;
+  /** How many attempts they took, from few to many. */
+  attempts: AttemptCount[];
+  /** Workers that commit side by side. */
+  committers: number;
+  /** Whether storage heeded the condition on which versions are made, when it was asked before the load. */
+  condition: Condition;
+  history: TableHistory | null;
+  /** Attempts whose outcome the storage did not tell, so that it was looked up. */
+  looked_up: number;
+  /** Attempts that found the next version made by somebody else, those of commits that failed included. */
+  lost_races: number;
+  /** Requests of the load, by what they were for. */
+  requests: FileRequests[];
+  /** Rows of them. */
+  rows: number;
+  /** Where it is: `S3 at http://10.0.0.1:8000, bucket lake`. */
+  storage: string;
+  /** The table: `events`. */
+  table: string;
+  /** The work's name. */
+  work: string;
+}
+
 /** One operation of one load, in both groups. */
 export interface ComparedOperation {
   a: ComparedSide | null;
@@ -231,6 +266,9 @@ export interface ComparisonRow {
   /** Its unit. */
   unit: MetricUnit;
 }
+
+/** Whether storage heeds a condition of a write. */
+export type Condition = 'unknown' | 'heeded' | 'ignored';
 
 /** Something that had to hold in the data of a database. */
 export interface DataCheck {
@@ -525,6 +563,28 @@ export type FigureOf =
       };
     };
 
+/** Requests for one kind of file. */
+export interface FileRequests {
+  /** Requests that deleted files. */
+  deletes: number;
+  /** Requests of any kind that failed, but for writes whose condition did not hold. */
+  failed: number;
+  /** Which kind. */
+  file: TableFile;
+  /** Requests that asked whether a file is there. */
+  probes: number;
+  /** Bytes that they brought. */
+  read_bytes: number;
+  /** Requests that read files. */
+  reads: number;
+  /** Time of all of them, summed, nanoseconds. */
+  waited_ns: number;
+  /** Requests that wrote files. */
+  writes: number;
+  /** Bytes of them, whether or not they were accepted. */
+  written_bytes: number;
+}
+
 /** A finding in JSON: its words and its facts. */
 export interface Finding {
   /** What it means and what to do about it; may be empty. */
@@ -582,6 +642,18 @@ export interface FormKey {
   secret: boolean;
   /** How its value is written: `duration`. */
   value: string;
+}
+
+/** What all observed gateways to object storage did, for each execution. */
+export interface Gateways {
+  /** Bytes of them. */
+  read_bytes: number;
+  /** Objects, or ranges of them, that were read. */
+  reads: number;
+  /** Objects that were written. */
+  writes: number;
+  /** Bytes of them. */
+  written_bytes: number;
 }
 
 /** Findings with one cause. */
@@ -1131,6 +1203,8 @@ export interface Proof {
   cache: Cache | null;
   /** What had to hold in the data when the load was over. */
   checks: DataCheck[];
+  /** Commits to tables whose history is in storage: an entry for each work. */
+  commits: CommitsUse[];
   /** The databases under the load: what they are, and what they counted meanwhile. */
   databases: DatabaseUse[];
   /** What the devices under the volumes counted from the stage's start to its end, whoever caused it. */
@@ -1175,6 +1249,12 @@ export interface QueryUse {
   answer: Answer;
   /** When it began, since the work's start. */
   began_ns: number;
+  /** Bytes that it read from storage, of an engine that says so: its own word, which nobody has checked. */
+  engine_read_bytes: number | null;
+  /** Time of these reads, summed over all threads of the engine, of an engine that says so. */
+  engine_read_ns: number | null;
+  /** Time from then on to its end, of an engine that says so. */
+  execution_ns: number | null;
   fault: Fault | null;
   /** Time to its first row; `None` if it had none, or that is not known. */
   first_row_ns: number | null;
@@ -1480,6 +1560,8 @@ export interface RunStage {
   shares: RunShare[];
   started_ns: number;
   state: RunState;
+  /** What nodes did under its queries: of those that ran alone for the time of a few samples. */
+  under_queries: RunUnderQuery[];
   works: RunWork[];
 }
 
@@ -1499,6 +1581,27 @@ export interface RunTotals {
   p50_ns: number | null;
   p99_ns: number | null;
   throughput_per_s: number;
+}
+
+/** What nodes did under a query: means over all of its executions that ran alone for long enough, weighted by their time. */
+export interface RunUnderQuery {
+  /** The share of their processors that nodes used; null where that is not known. */
+  busy_ratio: number | null;
+  /** What their disks read: those that lie on no other. */
+  disk_read_bytes_per_s: number | null;
+  /** What they wrote. */
+  disk_written_bytes_per_s: number | null;
+  /** Bytes that an execution read, as Tidemark's own client counted them or else as its engine says; null where neither does. */
+  engine_read_bytes: number | null;
+  /** How many executions. */
+  executions: number;
+  gateways: Gateways | null;
+  /** Its name. */
+  query: string;
+  /** How long each took, on average. */
+  took_ns: number;
+  /** Its work. */
+  work: string;
 }
 
 export interface RunWork {
@@ -1710,6 +1813,39 @@ export interface Submit {
   seed?: number | null;
   /** Skip the check that the targets respond. */
   skip_preflight?: boolean;
+}
+
+/** A kind of file that a table consists of. */
+export type TableFile = 'data' | 'manifest' | 'manifest_list' | 'metadata' | 'version_hint';
+
+/** What the history of a table says after a load, version by version. */
+export interface TableHistory {
+  /** Rows that the commits it descends from say they have added, less those that they have deleted. */
+  added_rows: number;
+  /** Versions after the first that do not follow from the one before, or cannot be read. */
+  broken: number;
+  /** Versions that more than one committer was told to have made. */
+  contested: number;
+  /** The first few faults, one a line. */
+  examples: string[];
+  /** Data files that the newest version has. */
+  files: number;
+  /** Acknowledged commits that the newest version descends from. */
+  found: number;
+  /** The version that the load began with. */
+  from_version: number;
+  /** Acknowledged commits that it does not descend from: they are lost. */
+  missing: number;
+  /** Those of them that are not in storage, or are of another size. */
+  missing_files: number;
+  /** Rows of those. */
+  missing_rows: number;
+  /** Commits that it descends from and that nobody here was told of. */
+  others: number;
+  /** Rows of the data files that the newest version has, less those that the table had at first. */
+  rows: number;
+  /** The newest one. */
+  to_version: number;
 }
 
 /** A table that a work made, or found made. */

@@ -376,6 +376,8 @@ fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof>
         all.add_databases(proof.databases, proof.aborts);
         all.add_ledgers(proof.ledgers);
         all.add_figures(proof.figures);
+        all.add_tables(proof.tables);
+        all.commits.extend(proof.commits);
         let new = |check: &DataCheck| !all.checks.contains(check);
         let checks: Vec<DataCheck> = proof.checks.into_iter().filter(new).collect();
         all.checks.extend(checks);
@@ -430,6 +432,7 @@ pub(crate) fn record(member: &crate::fleet::Member) -> Driver {
 mod tests {
     use super::*;
     use tidemark_measure::observation::{Kind, OWN, Series};
+    use tidemark_measure::record::{CommitsUse, QueryUse, TablesUse};
 
     fn node(name: &str, cores: f32) -> Node {
         let series = |kind, subject: &str, metric: &str, value| Series {
@@ -445,6 +448,21 @@ mod tests {
             series: vec![series(Kind::Cpu, "all", "busy", 0.9), series(Kind::Process, OWN, "cpu", cores)],
             ..Node::default()
         }
+    }
+
+    #[test]
+    fn streams_of_several_drivers_are_one_work_and_what_one_committed_is_there() {
+        let query = |stream| QueryUse { stream, took_ns: u64::from(stream), ..QueryUse::default() };
+        let asked = |streams: &[u32]| TablesUse {
+            work: "load".into(),
+            queries: streams.iter().copied().map(query).collect(),
+            ..TablesUse::default()
+        };
+        let one = Proof { tables: vec![asked(&[1, 3])], ..Proof::default() };
+        let commits = vec![CommitsUse { work: "commits".into(), ..CommitsUse::default() }];
+        let other = Proof { tables: vec![asked(&[2])], commits: commits.clone(), ..Proof::default() };
+        let joined = join(vec![("a".into(), one), ("b".into(), other)], Vec::new()).unwrap();
+        assert_eq!((joined.tables, joined.commits), (vec![asked(&[1, 2, 3])], commits));
     }
 
     #[test]

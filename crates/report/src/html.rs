@@ -276,8 +276,11 @@ fn tables(run: &Run) -> Markup {
                 }
                 @let explained = queries::explained(run);
                 @if !explained.is_empty() {
-                    h3 { "The longest queries, and what storage saw of them" }
+                    h3 { "The longest queries, and what was seen of them" }
                     ul { @for sentence in &explained { li { (sentence) } } }
+                }
+                @if let Some((under, legend)) = queries::beneath(run) {
+                    h3 { "What nodes did under each query" } (under.html()) (paragraph("legend", &legend))
                 }
                 @if !rankings.is_empty() {
                     h3 { "Rankings by bytes read, compared" }

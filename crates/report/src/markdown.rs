@@ -46,6 +46,10 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
         text += &format!("{}\n\n", plain(queries::LEGEND));
         text += &queries::explained(run).iter().map(|one| format!("- {}\n", plain(one))).collect::<String>();
         text += "\n";
+        if let Some((under, legend)) = queries::beneath(run) {
+            text +=
+                &format!("### What nodes did under each query\n\n{}{}\n\n", under.markdown(), plain(&legend));
+        }
         let rankings = queries::rankings(run);
         if !rankings.is_empty() {
             text += &format!("{}{}\n\n", rankings.markdown(), plain(queries::RANKINGS));

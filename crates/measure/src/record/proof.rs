@@ -94,6 +94,16 @@ impl Proof {
         add(&mut self.figures, figures);
     }
 
+    /// Adds what others made of tables and asked of them: each a part of the same works, or works of their own.
+    pub fn add_tables(&mut self, tables: Vec<TablesUse>) {
+        for table in tables {
+            match self.tables.iter_mut().find(|known| known.work == table.work) {
+                Some(known) => known.add(table),
+                None => self.tables.push(table),
+            }
+        }
+    }
+
     /// Adds the ledgers that others kept: each of clients of its own.
     pub fn add_ledgers(&mut self, ledgers: Vec<LedgerUse>) {
         for ledger in ledgers {
