@@ -412,7 +412,11 @@ fn layers(job: &Job, queries: &Queries) -> Vec<CacheLayer> {
     };
     let below = match &job.target.storage {
         Storage::Files { .. } => CacheLayer {
-            layer: "page cache of this machine".into(),
+            layer: match tidemark_observe::own_memory_limit() {
+                Some(_) => "page cache within this process's control group",
+                None => "page cache of this machine",
+            }
+            .into(),
             bytes: Some(memory()).filter(|bytes| *bytes > 0),
             state: match queries.cache {
                 Some(Cache::Cold) => "files dropped before every query",
@@ -433,10 +437,11 @@ fn layers(job: &Job, queries: &Queries) -> Vec<CacheLayer> {
     vec![own, below]
 }
 
-/// Memory of this machine, bytes.
+/// Memory that the page cache of this process can have: the machine's, or what its control group allows; bytes.
 fn memory() -> u64 {
     let info = rustix::system::sysinfo();
-    info.totalram.saturating_mul(u64::from(info.mem_unit))
+    let all = info.totalram.saturating_mul(u64::from(info.mem_unit));
+    tidemark_observe::own_memory_limit().map_or(all, |limit| limit.min(all))
 }
 
 fn on_disk(directory: &Path, files: &[File]) -> Vec<PathBuf> {

@@ -35,7 +35,12 @@ fn the_examples_of_the_reference_are_documents() {
 fn the_examples_of_block_storage_databases_and_tables_are_documents() {
     let registry = tidemark_engines::registry();
     let environment = Environment {
-        variable: &|_| Some("http://mine".to_owned()),
+        variable: &|name| {
+            Some(
+                if name.contains("LAB_CATALOG") || name.contains("BUCKET") { "lake" } else { "http://mine" }
+                    .to_owned(),
+            )
+        },
         document: &|_| Ok("SELECT 1".to_owned()),
         ..Environment::process(&registry)
     };

@@ -101,7 +101,8 @@ impl Cluster {
 }
 
 fn tables(run: &Run, stage: usize) -> &TablesUse {
-    &run.stages[stage].proof.as_ref().unwrap().tables[0]
+    let proof = run.stages[stage].proof.as_ref().unwrap();
+    proof.tables.first().unwrap_or_else(|| panic!("{:?}", proof.unchecked))
 }
 
 fn made(run: &Run, stage: usize) -> &[TableMade] {

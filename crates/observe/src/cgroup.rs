@@ -314,6 +314,14 @@ fn throttled(text: &str) -> Throttled {
     Throttled { periods: row("nr_periods"), throttled: row("nr_throttled"), time_ns }
 }
 
+/// The most memory that this process may use, the page cache of what it reads included, bytes: the tightest limit of the control
+/// groups that it is in; `None` without one.
+pub fn own_memory_limit() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let cgroups = Cgroups::new(&mut Gaps::default());
+    memory(&cgroups.chain(&text, "memory")).map(|memory| memory.limit)
+}
+
 /// The tightest limit of memory, and what the group that has it uses.
 fn memory(chain: &[PathBuf]) -> Option<Memory> {
     let limits = chain.iter().filter_map(|path| {

@@ -148,6 +148,7 @@ mod stop;
 mod threads;
 mod wire;
 
+pub use cgroup::own_memory_limit;
 pub use host::HostSampler;
 pub use observer::{Glimpse, Observer};
 
