@@ -56,7 +56,7 @@ pub(crate) enum When {
 pub(crate) enum Command {
     /// Run a document: a workload (Tidemark YAML, COSBench XML, fio job file) or an evaluation
     Run(Run),
-    /// Search for better settings of what an evaluation with `tune` loads, and prove that they are
+    /// Search for better settings of an evaluation with `tune`, and prove them
     Tune(Box<Tune>),
     /// Show what a document will do and require, without running it
     Check(Check),
