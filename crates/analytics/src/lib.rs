@@ -16,7 +16,7 @@
 //! | `s3` | a bucket as the query engine sees it, over Tidemark's own client |
 //! | [`storage`] | files, or a bucket of an S3 server |
 //! | `lake` | the files of a set: recognised, counted, guarded, removed |
-//! | `make` | tables made: rows generated, encoded, stored |
+//! | [`make`] | tables made: rows generated, encoded, stored |
 //! | `query` | queries in streams, whatever answers them |
 //! | `embedded` | what answers them inside Tidemark: DataFusion |
 //! | `trino` | what answers them elsewhere, and makes tables: a Trino cluster |
@@ -38,7 +38,7 @@ pub mod failure;
 mod forecast;
 pub mod job;
 mod lake;
-mod make;
+pub mod make;
 pub mod meter;
 pub mod place;
 mod prepare;
