@@ -412,7 +412,7 @@ pub(crate) fn beneath(run: &Run) -> Option<(Table, String)> {
     );
     if has_gateways {
         legend += " What gateways gave and took is their own count for one execution, whoever asked. Query read is what Tidemark's client \
-                   counted, or else what the engine says that it read; gave / read is below 1 where something above the gateways had a \
+                   counted, or else what the engine says that it read; gave / read is well below 1 where something above the gateways had a \
                    part of it in memory.";
     }
     match too_short {

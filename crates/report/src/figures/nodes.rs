@@ -84,6 +84,8 @@ const PANELS: &[(Kind, &str, Unit, Lines)] = &[
     (Kind::Ceph, "Ceph: wait in the queue", Unit::Time, Lines::Subjects("op_before_dequeue_ns")),
     (Kind::Ceph, "BlueStore: time of a commit", Unit::Time, Lines::Subjects("commit_ns")),
     (Kind::Ceph, "BlueStore: commit thread", Unit::Share, Lines::Subjects("kv_sync_busy")),
+    (Kind::Ceph, "Gateway: read", Unit::Bandwidth, Lines::Subjects("get_bytes")),
+    (Kind::Ceph, "Gateway: written", Unit::Bandwidth, Lines::Subjects("put_bytes")),
     (Kind::Ceph, "Gateway: time of a read", Unit::Time, Lines::Subjects("get_latency_ns")),
     (Kind::Ceph, "Gateway: time of a write", Unit::Time, Lines::Subjects("put_latency_ns")),
     (Kind::Ceph, "Gateway: requests in progress", Unit::Count, Lines::Subjects("qactive")),
