@@ -59,6 +59,9 @@ struct State {
     pending: Vec<(i64, Delta)>,
 }
 
+/// A data file, and its rows, each with its place.
+type RowsOf<'a> = (&'a DataFile, Vec<(u64, Row)>);
+
 impl State {
     /// Brings the model to a version.
     fn settle(&mut self, version: &Version) -> Result<(), Failure> {
@@ -417,7 +420,7 @@ impl Runner {
         files: &'a Files,
         data: &'a [DataFile],
         deleted: &'a Deleted,
-    ) -> impl futures_util::Stream<Item = Result<(&'a DataFile, Vec<(u64, Row)>), Failure>> + Unpin {
+    ) -> impl futures_util::Stream<Item = Result<RowsOf<'a>, Failure>> + Unpin {
         let read = move |file: &'a DataFile| async move {
             let path = files.named(file.file_path())?;
             let content = files.read(TableFile::Data, &path).await?;

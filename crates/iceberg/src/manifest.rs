@@ -120,7 +120,7 @@ pub(crate) async fn write(
         let manifest = writer.write_manifest_file().await?;
         Ok((ManifestFile { manifest_path: name, ..manifest }, memory.new_input(BUFFER)?.read().await?))
     };
-    written.await.map_err(local)
+    written.await.map_err(|error| local(&error))
 }
 
 /// The bytes of the list of a snapshot's manifests. Those that have no sequence number yet get the snapshot's.
@@ -138,18 +138,18 @@ pub(crate) async fn write_list(
         writer.close().await?;
         memory.new_input(BUFFER)?.read().await
     };
-    written.await.map_err(local)
+    written.await.map_err(|error| local(&error))
 }
 
 /// The manifests of a list.
 pub(crate) fn read_list(bytes: &[u8]) -> Result<Vec<ManifestFile>, Failure> {
-    let list = ManifestList::parse_with_version(bytes, FormatVersion::V2).map_err(wrong)?;
+    let list = ManifestList::parse_with_version(bytes, FormatVersion::V2).map_err(|error| wrong(&error))?;
     Ok(list.consume_entries().into_iter().collect())
 }
 
 /// The data files of a manifest, but for those that it takes away; what they do not say of their commit, the list does.
 pub(crate) fn read(bytes: &[u8], listed: &ManifestFile) -> Result<Vec<Entry>, Failure> {
-    let (entries, _) = Manifest::parse_avro(bytes).map_err(wrong)?.into_parts();
+    let (entries, _) = Manifest::parse_avro(bytes).map_err(|error| wrong(&error))?.into_parts();
     let live = entries.into_iter().filter(|entry| entry.is_alive()).map(|entry| {
         let since = Since {
             snapshot: entry.snapshot_id().unwrap_or(listed.added_snapshot_id),
@@ -160,7 +160,7 @@ pub(crate) fn read(bytes: &[u8], listed: &ManifestFile) -> Result<Vec<Entry>, Fa
     Ok(live.collect())
 }
 
-fn wrong(error: iceberg::Error) -> Failure {
+fn wrong(error: &iceberg::Error) -> Failure {
     Failure::new(Fault::WrongContent, error.to_string())
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Amount {
 }
 
 /// The failure that an error of the library is, of what was made here.
-pub(crate) fn local(error: iceberg::Error) -> Failure {
+pub(crate) fn local(error: &iceberg::Error) -> Failure {
     Failure::new(Fault::Local, error.to_string())
 }
 
@@ -50,8 +50,10 @@ pub(crate) fn first(location: &str) -> Result<TableMetadata, Failure> {
     let field = |(number, (name, kind)): (usize, &(&str, PrimitiveType))| {
         Arc::new(NestedField::required(number as i32 + 1, *name, Type::Primitive(kind.clone())))
     };
-    let schema =
-        Schema::builder().with_fields(COLUMNS.iter().enumerate().map(field)).build().map_err(local)?;
+    let schema = Schema::builder()
+        .with_fields(COLUMNS.iter().enumerate().map(field))
+        .build()
+        .map_err(|error| local(&error))?;
     let creation = TableCreation::builder()
         .name(String::new())
         .location(location.to_owned())
@@ -60,7 +62,7 @@ pub(crate) fn first(location: &str) -> Result<TableMetadata, Failure> {
         .format_version(FormatVersion::V2)
         .build();
     let built = TableMetadataBuilder::from_table_creation(creation).and_then(TableMetadataBuilder::build);
-    Ok(built.map_err(local)?.metadata)
+    Ok(built.map_err(|error| local(&error))?.metadata)
 }
 
 /// Whether Tidemark made the table, with the columns that it has now.
@@ -81,8 +83,8 @@ pub(crate) fn next(
     let expired = (known.len() + 1).saturating_sub(kept.max(1));
     let expired: Vec<i64> = known.into_iter().take(expired).map(|(_, id)| id).collect();
     let next = before.clone().into_builder(Some(file));
-    let next = next.set_branch_snapshot(snapshot, MAIN_BRANCH).map_err(local)?;
-    Ok(next.remove_snapshots(&expired).build().map_err(local)?.metadata)
+    let next = next.set_branch_snapshot(snapshot, MAIN_BRANCH).map_err(|error| local(&error))?;
+    Ok(next.remove_snapshots(&expired).build().map_err(|error| local(&error))?.metadata)
 }
 
 /// What a snapshot says of itself: `operation` on a table that had `before`.

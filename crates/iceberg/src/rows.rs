@@ -1,7 +1,7 @@
 //! Rows of tables, made of random bits alone, and the Parquet files that they are stored in.
 
 use bytes::Bytes;
-use datafusion::arrow::array::{Array as _, AsArray as _, Int32Array, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::array::{Array as _, AsArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection};
 use parquet::arrow::{ArrowWriter, PARQUET_FIELD_ID_META_KEY};
@@ -87,8 +87,8 @@ fn read(batch: &RecordBatch) -> Result<Vec<Row>, Failure> {
         let words = format!("rows have {} columns instead of {}", plain.len(), COLUMNS.fields().len());
         return Err(Failure::new(Fault::WrongContent, words));
     };
-    let [id, amount] = [id, amount].map(|column| column.as_primitive::<Int64Type>());
-    let [committer, category] = [committer, category].map(|column| column.as_primitive::<Int32Type>());
+    let [id, amount] = [id, amount].map(AsArray::as_primitive::<Int64Type>);
+    let [committer, category] = [committer, category].map(AsArray::as_primitive::<Int32Type>);
     let note = note.as_string::<i32>();
     let row = |place| Row {
         id: id.value(place),

@@ -217,7 +217,7 @@ fn snapshot(
         files: contents.data.len() as u64,
         delete_files: contents.deletes.len() as u64,
         manifests: contents.manifests,
-        bytes: contents.all().map(|file| file.file_size_in_bytes()).fold(0, u64::saturating_add),
+        bytes: contents.all().map(iceberg::spec::DataFile::file_size_in_bytes).fold(0, u64::saturating_add),
         rows: 0,
     };
     let mut all = Vec::with_capacity(contents.data.len());

@@ -180,8 +180,7 @@ impl Ready {
         let data = DataSet::new(family.name, Arc::clone(&workload), job.instances.first().dialect);
         let made = try_together(&servers, |server| self.make_ready(job, &data, &*workload, server))?;
         let sessions = |workload: Arc<dyn Runnable>, instances: &Instances, servers, route| {
-            let sessions = Databases::new(workload, instances, servers, route, &job.settings, &self.counted);
-            sessions
+            Databases::new(workload, instances, servers, route, &job.settings, &self.counted)
         };
         let (mut left, mut said) = (false, Vec::new());
         for one in made {

@@ -97,6 +97,9 @@ struct Fit {
     settings: usize,
 }
 
+/// The average, the factor of the covariance, the weights of the scores, and the logarithm of the marginal likelihood.
+type Solved = (f64, Cholesky<f64, Dyn>, DVector<f64>, f64);
+
 impl Fit {
     fn new(space: &Space, settings: &[usize], means: &[Mean], noise: f64) -> Self {
         let pairs = means.iter().flat_map(|one| means.iter().map(move |other| (one, other)));
@@ -109,8 +112,7 @@ impl Fit {
         Self { apart, scores, noise, spread, settings: settings.len() }
     }
 
-    /// The average, the factor of the covariance, the weights of the scores, and the logarithm of the marginal likelihood.
-    fn solve(&self, signal: f64, lengths: &[f64]) -> Option<(f64, Cholesky<f64, Dyn>, DVector<f64>, f64)> {
+    fn solve(&self, signal: f64, lengths: &[f64]) -> Option<Solved> {
         let count = self.scores.len();
         let covariance = DMatrix::from_fn(count, count, |row, column| {
             let own = if row == column { self.noise[row] + JITTER * signal.powi(2) } else { 0.0 };

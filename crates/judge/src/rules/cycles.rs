@@ -27,8 +27,8 @@ pub(super) fn aged(context: &WorkContext<'_>, out: &mut Findings) {
     let all: Vec<(&CycleUse, QueriesTook, TableState)> = used.measured().collect();
     let ([first, .., last], [.., _]) = (&all[..], &all[..]) else { return };
     let what = Found::Aged {
-        first: point(first),
-        last: point(last),
+        first: Box::new(point(first)),
+        last: Box::new(point(last)),
         compact_every: used.compact_every,
         trend: trend(used, &all),
         compactions: compactions(used),

@@ -46,8 +46,8 @@ pub enum Cycles {
     Answers { right: u64, cycles: u64, rows: u64 },
     /// What queries took in the last cycle beside the first.
     Aged {
-        first: Point,
-        last: Point,
+        first: Box<Point>,
+        last: Box<Point>,
         compact_every: Option<u32>,
         trend: Option<Trend>,
         compactions: Option<Compactions>,
