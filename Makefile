@@ -50,9 +50,9 @@ lint:
 unit e2e:
 	scripts/test.sh $@
 
-## bench: measure Tidemark and its peers (fio, wrk); the figures are in docs/performance.md
+## bench: measure Tidemark and its peers (fio, wrk, pgbench, sysbench, tpchgen-cli, DataFusion alone); the figures are in docs/performance.md
 bench: console
-	$(CARGO) build --profile dist --locked -p tidemark-bench -p tidemark
+	$(CARGO) build --profile dist --locked -p tidemark-bench -p tidemark --features tidemark-bench/peers
 	$(TARGET)/dist/tidemark-bench
 	$(TARGET)/dist/tidemark-bench fleet
 

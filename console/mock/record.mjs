@@ -111,6 +111,7 @@ export function record(id) {
     cell: null,
     proof: null,
     figures: [],
+    under_queries: [],
     shares: drivers.map((driver, index) => ({
       driver: index,
       work: 0,

@@ -270,6 +270,30 @@ export interface ComparisonRow {
 /** Whether storage heeds a condition of a write. */
 export type Condition = 'unknown' | 'heeded' | 'ignored';
 
+/** One cycle. */
+export interface CycleUse {
+  /** Its number, from 1; 0 is what came before the first. */
+  cycle: number;
+  found: TableState | null;
+  /** What was done in it, in order. */
+  steps: StepUse[];
+}
+
+/** The cycles of a work: rows appended and merged, queries, and at times a compaction. */
+export interface CyclesUse {
+  /** A cycle of so many ends with a compaction; `None`: none does. */
+  compact_every: number | null;
+  /** The cycles that were begun, in order. */
+  cycles: CycleUse[];
+  merge: MergeMode | null;
+  /** Where it is: `S3 at http://10.0.0.1:8000, bucket lake`. */
+  storage: string;
+  /** The table: `events`. */
+  table: string;
+  /** The work's name. */
+  work: string;
+}
+
 /** Something that had to hold in the data of a database. */
 export interface DataCheck {
   /** How many rows broke it; `None`: that could not be found out. */
@@ -648,6 +672,18 @@ export interface FormKey {
   secret: boolean;
   /** How its value is written: `duration`. */
   value: string;
+}
+
+/** What all observed gateways to object storage did, for each execution. */
+export interface Gateways {
+  /** Bytes of them. */
+  read_bytes: number;
+  /** Objects, or ranges of them, that were read. */
+  reads: number;
+  /** Objects that were written. */
+  writes: number;
+  /** Bytes of them. */
+  written_bytes: number;
 }
 
 /** Findings with one cause. */
@@ -1125,6 +1161,9 @@ export interface Member {
   turn: number;
 }
 
+/** How rows of a table get new values. */
+export type MergeMode = 'copy_on_write' | 'merge_on_read';
+
 /** The unit of a metric. */
 export type MetricUnit = 'operations_per_second' | 'microseconds';
 
@@ -1199,6 +1238,8 @@ export interface Proof {
   checks: DataCheck[];
   /** Commits to tables whose history is in storage: an entry for each work. */
   commits: CommitsUse[];
+  /** Cycles of tables that change: an entry for each work. */
+  cycles: CyclesUse[];
   /** The databases under the load: what they are, and what they counted meanwhile. */
   databases: DatabaseUse[];
   /** What the devices under the volumes counted from the stage's start to its end, whoever caused it. */
@@ -1560,6 +1601,8 @@ export interface RunStage {
   shares: RunShare[];
   started_ns: number;
   state: RunState;
+  /** What nodes did under its queries: of those that ran alone for the time of a few samples. */
+  under_queries: RunUnderQuery[];
   works: RunWork[];
 }
 
@@ -1579,6 +1622,27 @@ export interface RunTotals {
   p50_ns: number | null;
   p99_ns: number | null;
   throughput_per_s: number;
+}
+
+/** What nodes did under a query: means over all of its executions that ran alone for long enough, weighted by their time. */
+export interface RunUnderQuery {
+  /** The share of their processors that nodes used; null where that is not known. */
+  busy_ratio: number | null;
+  /** What their disks read: those that lie on no other. */
+  disk_read_bytes_per_s: number | null;
+  /** What they wrote. */
+  disk_written_bytes_per_s: number | null;
+  /** Bytes that an execution read, as Tidemark's own client counted them or else as its engine says; null where neither does. */
+  engine_read_bytes: number | null;
+  /** How many executions. */
+  executions: number;
+  gateways: Gateways | null;
+  /** Its name. */
+  query: string;
+  /** How long each took, on average. */
+  took_ns: number;
+  /** Its work. */
+  work: string;
 }
 
 export interface RunWork {
@@ -1705,6 +1769,35 @@ export interface StatementPlan {
   statement: string;
 }
 
+/** What a step does. */
+export type StepKind = 'fill' | 'ingest' | 'merge' | 'query' | 'compact';
+
+/** The operations of one kind in a cycle. */
+export interface StepUse {
+  /** Attempts at commits. */
+  attempts: number;
+  /** Those that failed. */
+  failed: number;
+  /** What they do. */
+  kind: StepKind;
+  /** What they are called: `ingest`, `totals`. */
+  name: string;
+  /** Those that succeeded. */
+  ok: number;
+  /** Of it, time until it was known which files a query reads, and how, nanoseconds. */
+  planning_ns: number;
+  /** Bytes that they read. */
+  read_bytes: number;
+  /** Requests of those that succeeded. */
+  requests: number;
+  /** Time of those that succeeded, summed, nanoseconds. */
+  took_ns: number;
+  /** Bytes that they wrote. */
+  written_bytes: number;
+  /** Of those, queries whose answer was wrong. */
+  wrong: number;
+}
+
 /** Requests for the files of tables. */
 export interface StorageUse {
   /** Time with at least one request in flight, nanoseconds. */
@@ -1793,7 +1886,7 @@ export interface Submit {
 }
 
 /** A kind of file that a table consists of. */
-export type TableFile = 'data' | 'manifest' | 'manifest_list' | 'metadata' | 'version_hint';
+export type TableFile = 'data' | 'deletes' | 'manifest' | 'manifest_list' | 'metadata' | 'version_hint';
 
 /** What the history of a table says after a load, version by version. */
 export interface TableHistory {
@@ -1838,6 +1931,20 @@ export interface TableMade {
   /** Its name. */
   name: string;
   /** Rows that its files hold, as they were read back or as the engine counts them. */
+  rows: number;
+}
+
+/** What the current snapshot of a table consists of. */
+export interface TableState {
+  /** Bytes of data files and files of deletes. */
+  bytes: number;
+  /** Files that say which rows are deleted. */
+  delete_files: number;
+  /** Data files. */
+  files: number;
+  /** Manifests. */
+  manifests: number;
+  /** Rows, without those that are deleted. */
   rows: number;
 }
 

@@ -124,10 +124,10 @@ export function volumeKeys(target: TargetForm): Form {
   return { ...load, keys: load.keys.filter((key) => key.name !== 'name') };
 }
 
-/** What was entered of a load's keys, and the first choice of what must be chosen and nobody has touched. */
+/** What was entered of a load's keys, and the first choice, or the example, of what must be there and nobody has touched. */
 export function chosenOf(form: Form, values: Values): Values {
-  const open = form.keys.filter((key) => key.required && key.choices.length > 0 && values[key.name] === undefined);
-  return { ...values, ...Object.fromEntries(open.map((key) => [key.name, key.choices[0]!])) };
+  const open = form.keys.filter((key) => key.required && values[key.name] === undefined);
+  return { ...values, ...Object.fromEntries(open.map((key) => [key.name, key.choices[0] ?? key.example])) };
 }
 
 /** The items of a text with commas between them. */

@@ -3,17 +3,14 @@
 use crate::make::{Spent, Written};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tidemark_measure::record::{QueryUse, TableMade};
-
-/// Executions that a record lists: about 200 bytes each.
-const LISTED: usize = 20_000;
+use tidemark_measure::record::{QueryUse, TableMade, TablesUse};
+use tidemark_tpc::executions::Executions;
 
 /// The books of one work.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     written: Mutex<Vec<Written>>,
-    queries: Mutex<Vec<QueryUse>>,
-    unlisted: AtomicU64,
+    queries: Executions,
     /// Processor time that the load generator spent beside queries, nanoseconds.
     own_ns: AtomicU64,
 }
@@ -35,11 +32,7 @@ impl Books {
 
     /// A query has ended.
     pub(crate) fn ran(&self, query: QueryUse) {
-        let mut queries = lock(&self.queries);
-        match queries.len() {
-            0..LISTED => queries.push(query),
-            _ => _ = self.unlisted.fetch_add(1, Ordering::Relaxed),
-        }
+        self.queries.add(query);
     }
 
     /// So much was spent beside queries.
@@ -47,10 +40,10 @@ impl Books {
         self.own_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// Executions, how many more there were, and what was spent beside them.
-    pub(crate) fn queries(&self) -> (Vec<QueryUse>, u64, u64) {
-        let unlisted = self.unlisted.load(Ordering::Relaxed);
-        (lock(&self.queries).clone(), unlisted, self.own_ns.load(Ordering::Relaxed))
+    /// Puts executions on record, and what was spent beside them.
+    pub(crate) fn put_queries(&self, used: &mut TablesUse) {
+        self.queries.put(used);
+        used.own_cpu_ns = Some(self.own_ns.load(Ordering::Relaxed));
     }
 
     /// Where the time of all files went.

@@ -110,6 +110,20 @@ async fn context(
 impl Stream for Session {
     async fn run(&self, sql: &str, rows: &mut Rows) -> Result<(), Failure> {
         self.meter.take();
+        let ran = self.statements(sql, rows).await;
+        ran.map_err(|failure| failure.or_of_storage(self.meter.failure()))
+    }
+
+    fn complete(&self, query: &mut QueryUse) {
+        let Seen { mut used, wanted } = self.meter.take();
+        used.needed_bytes = self.needed(&wanted);
+        query.storage = Some(used);
+    }
+}
+
+impl Session {
+    /// Runs statements one after the other.
+    async fn statements(&self, sql: &str, rows: &mut Rows) -> Result<(), Failure> {
         let only_reads =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         for statement in statements(sql)? {
@@ -128,14 +142,6 @@ impl Stream for Session {
         Ok(())
     }
 
-    fn complete(&self, query: &mut QueryUse) {
-        let Seen { mut used, wanted } = self.meter.take();
-        used.needed_bytes = self.needed(&wanted);
-        query.storage = Some(used);
-    }
-}
-
-impl Session {
     /// Bytes of the column chunks that were read from, each once; `None` if something else was read.
     fn needed(&self, wanted: &BTreeMap<Path, Vec<Range<u64>>>) -> Option<u64> {
         let mut bytes = 0;

@@ -33,6 +33,16 @@ impl Failure {
         Self { words: format!("{what}: {}", self.words), ..self }
     }
 
+    /// The same, unless it only says that something could not be read which storage failed to give: libraries turn some failures of
+    /// storage into words.
+    #[must_use]
+    pub fn or_of_storage(self, storage: Option<Failure>) -> Self {
+        match storage {
+            Some(storage) if self.fault == Fault::WrongContent => storage,
+            _ => self,
+        }
+    }
+
     /// The end of an operation that it is.
     pub fn ended(self) -> Ended {
         let example = Example { fault: self.fault, text: self.words };
@@ -108,9 +118,15 @@ fn of_store(error: &object_store::Error) -> Option<Fault> {
     })
 }
 
+impl From<&object_store::Error> for Failure {
+    fn from(error: &object_store::Error) -> Self {
+        innermost(error).unwrap_or_else(|| Self::new(Fault::Io, words(error)))
+    }
+}
+
 impl From<object_store::Error> for Failure {
     fn from(error: object_store::Error) -> Self {
-        innermost(&error).unwrap_or_else(|| Self::new(Fault::Io, words(&error)))
+        Self::from(&error)
     }
 }
 

@@ -16,11 +16,11 @@
 //! | `s3` | a bucket as the query engine sees it, over Tidemark's own client |
 //! | [`storage`] | files, or a bucket of an S3 server |
 //! | `lake` | the files of a set: recognised, counted, guarded, removed |
-//! | `make` | tables made: rows generated, encoded, stored |
+//! | [`make`] | tables made: rows generated, encoded, stored |
 //! | `query` | queries in streams, whatever answers them |
 //! | `embedded` | what answers them inside Tidemark: DataFusion |
 //! | `trino` | what answers them elsewhere, and makes tables: a Trino cluster |
-//! | `meter` | what storage sees of each query |
+//! | [`meter`] | what storage sees of each query |
 //! | `answers` | whether answers are right |
 //! | `books` | what a work has done so far |
 //! | [`tasks`] | operations that run on the threads of a runtime |
@@ -38,8 +38,8 @@ pub mod failure;
 mod forecast;
 pub mod job;
 mod lake;
-mod make;
-mod meter;
+pub mod make;
+pub mod meter;
 pub mod place;
 mod prepare;
 mod query;

@@ -1,5 +1,6 @@
 //! What storage sees of queries: a store that counts the requests that go through it.
 
+use crate::failure::Failure;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
@@ -22,7 +23,7 @@ const COALESCED: u64 = object_store::OBJECT_STORE_COALESCE_DEFAULT;
 /// A store, and the requests that went through it. One stream of queries has one of its own, so that requests belong to the query
 /// that the stream is at.
 #[derive(Debug)]
-pub(crate) struct Metered {
+pub struct Metered {
     inner: Arc<dyn ObjectStore>,
     /// Whether ranges that are near to each other are read together: over a network.
     coalesces: bool,
@@ -38,11 +39,13 @@ struct Counts {
     busy_since: Option<Instant>,
     /// The parts of files that were asked for, before near ones were put together.
     wanted: BTreeMap<Path, Vec<Range<u64>>>,
+    /// Why the first of the requests that failed did so.
+    failure: Option<Failure>,
 }
 
 /// What storage saw of a query.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub struct Seen {
     /// The requests.
     pub used: StorageUse,
     /// The parts of files that were asked for.
@@ -74,6 +77,9 @@ impl Request {
 
     fn end<T>(mut self, result: Result<T>) -> Result<T> {
         self.ended = Some(result.is_ok());
+        if let Err(error) = &result {
+            lock(&self.counts).failure.get_or_insert_with(|| Failure::from(error));
+        }
         result
     }
 }
@@ -107,12 +113,12 @@ impl Counts {
 
 impl Metered {
     /// A meter before a store.
-    pub(crate) fn new(inner: Arc<dyn ObjectStore>, coalesces: bool) -> Self {
+    pub fn new(inner: Arc<dyn ObjectStore>, coalesces: bool) -> Self {
         Self { inner, coalesces, counts: Arc::default() }
     }
 
     /// What was counted since the last time, and begins anew.
-    pub(crate) fn take(&self) -> Seen {
+    pub fn take(&self) -> Seen {
         let mut counts = lock(&self.counts);
         let now = Instant::now();
         if let Some(since) = counts.busy_since {
@@ -122,7 +128,13 @@ impl Metered {
         }
         let used = std::mem::take(&mut counts.used);
         counts.used.most_in_flight = counts.in_flight;
+        counts.failure = None;
         Seen { used, wanted: std::mem::take(&mut counts.wanted) }
+    }
+
+    /// Why the first request that failed since then did so, if one did.
+    pub fn failure(&self) -> Option<Failure> {
+        lock(&self.counts).failure.clone()
     }
 
     fn want(&self, location: &Path, ranges: &[Range<u64>]) {
@@ -221,6 +233,7 @@ mod tests {
     use super::*;
     use object_store::ObjectStoreExt as _;
     use object_store::memory::InMemory;
+    use tidemark_measure::fault::Fault;
 
     async fn metered(coalesces: bool) -> (Metered, Path) {
         let (store, path) = (Arc::new(InMemory::new()), Path::from("a"));
@@ -249,7 +262,9 @@ mod tests {
         assert!(metered.head(&Path::from("none")).await.is_err());
         drop(Request::begin(&metered.counts));
         metered.get_range(&path, 0..5).await.unwrap();
+        assert_eq!(metered.failure().map(|failure| failure.fault), Some(Fault::NotFound));
         let seen = metered.take().used;
+        assert_eq!(metered.failure(), None);
         assert_eq!((seen.requests, seen.failed, seen.reads, seen.most_in_flight), (3, 1, 1, 1));
         assert!(seen.busy_ns > 0 && seen.waited_ns >= seen.busy_ns);
     }

@@ -213,8 +213,7 @@ impl Ready {
                 used.made = Some(TablesMade { layout, tables, ..TablesMade::default() });
             }
             (Purpose::Query(queries), _) => {
-                let (list, unlisted, own_ns) = books.queries();
-                (used.queries, used.unlisted, used.own_cpu_ns) = (list, unlisted, Some(own_ns));
+                books.put_queries(&mut used);
                 used.declared_cache = queries.cache.map_or("", Cache::name).to_owned();
                 used.caches = layers(job, queries);
             }

@@ -1,13 +1,9 @@
 //! Transactions on PostgreSQL by our SQL engine, and by pgbench and sysbench on the same tables, one processor each.
 
+use crate::documents;
 use crate::processor::{Time, resident_bytes};
 use serde::{Deserialize, Serialize};
 use std::process::Command;
-use tidemark_control::event::{Event, EventSink, StopRequest};
-use tidemark_control::execute::{Options, execute};
-use tidemark_measure::record::{Provenance, State};
-use tidemark_plan::document;
-use tidemark_plan::yaml::Environment;
 use tidemark_testing::mariadb::Mariadb;
 use tidemark_testing::postgres::Postgres;
 
@@ -47,16 +43,6 @@ impl Cost {
     /// Microseconds of the client's processor time per transaction.
     pub(crate) fn each_us(&self) -> f64 {
         self.total_us / self.count
-    }
-}
-
-struct Quiet;
-
-impl EventSink for Quiet {
-    fn event(&mut self, _event: Event<'_>) {}
-
-    fn stop_request(&mut self) -> StopRequest {
-        StopRequest::None
     }
 }
 
@@ -102,18 +88,10 @@ impl Task {
 
 /// The client process: one thread.
 pub(crate) fn run(task: &Task) -> Result<Cost, String> {
-    let registry = tidemark_engines::registry();
-    let read = document::read(&task.document, &Environment::process(&registry));
-    let plan = read.map_err(|found| format!("{found:?}"))?.plan;
-    let options = Options { threads: Some(1), ..Options::local(registry) };
     let before = Time::own();
-    let done = execute(&plan, Provenance::default(), &options, None, &mut Quiet)
-        .map_err(|error| error.to_string())?;
+    let run = documents::run(&task.document, Some(1))?;
     let used = Time::own().zip(before).map(|(after, before)| after - before);
-    let stage = &done.run.stages[0];
-    if stage.state != State::Completed {
-        return Err(stage.reason.clone());
-    }
+    let stage = run.stages.first().ok_or("the document has no stage")?;
     let operations = stage.works.iter().flat_map(|work| &work.operations);
     let counted = operations.filter(|one| task.counted.as_ref().is_none_or(|label| *label == one.label));
     let ok: u64 = counted.map(|one| one.tally.ok).sum();

@@ -4,10 +4,12 @@
 //! pinned to the second; clients alternate, and medians of the rounds are compared.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod analytics;
 mod bare;
 mod block;
 mod client;
 mod database;
+mod documents;
 mod fleet;
 mod null;
 mod processor;
@@ -34,8 +36,18 @@ fn main() -> ExitCode {
         ["bare-client", task] => work(task, bare::run),
         ["block-client", task] => work(task, block::run),
         ["database-client", task] => work(task, database::run),
+        ["s3-server"] => analytics::serve(),
+        ["make-tables", task] => answer(task, analytics::make),
+        ["power-run", task] => answer(task, analytics::run),
+        ["power-run-on-one", task] => work(task, analytics::run),
+        ["generate", task] => work(task, analytics::generate),
         ["block"] => blocks(10.0),
         ["database"] => databases(10.0),
+        ["analytics"] => analytics::compare(1.0),
+        ["analytics", scale] => match scale.parse() {
+            Ok(scale) => analytics::compare(scale),
+            Err(_) => Err("a scale is a number, such as 0.1".into()),
+        },
         ["requests"] => requests(5.0).and_then(|()| encrypted(5.0)).and_then(|()| large(5.0)).and_then(|()| verification(5.0)),
         ["stages"] => many_stages(10),
         ["stages", runs] => many_stages(runs.parse().map_err(|_| "runs are a number").unwrap_or(10)),
@@ -45,7 +57,7 @@ fn main() -> ExitCode {
         ["quick"] => everything(1.0, false),
         ["long"] => everything(5.0, true),
         ["memory"] => memory_over_time(60.0, 600.0),
-        _ => Err("usage: tidemark-bench [quick | long | requests | memory | block | database | fleet [SECONDS] | stages [RUNS]]".into()),
+        _ => Err("usage: tidemark-bench [quick | long | requests | memory | block | database | analytics [SCALE] | fleet [SECONDS] | stages [RUNS]]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -67,12 +79,20 @@ fn serve(port: &str, body: &str, manner: &str) -> Done {
     Sink { body, freeze, tls: manner == "tls" }.serve(&listener).map_err(|error| error.to_string())
 }
 
-/// A client process.
+/// A client process on the second processor.
 fn work<T: serde::de::DeserializeOwned, C: serde::Serialize>(
     task: &str,
     run: impl Fn(&T) -> Result<C, String>,
 ) -> Done {
     pin(1);
+    answer(task, run)
+}
+
+/// A client process on all processors.
+fn answer<T: serde::de::DeserializeOwned, C: serde::Serialize>(
+    task: &str,
+    run: impl Fn(&T) -> Result<C, String>,
+) -> Done {
     let task: T = serde_json::from_str(task).map_err(|error| error.to_string())?;
     println!("{}", serde_json::to_string(&run(&task)?).map_err(|error| error.to_string())?);
     Ok(())
@@ -182,6 +202,7 @@ fn everything(seconds: f64, long: bool) -> Done {
     verification(seconds)?;
     // What a start costs is not the cost of a transaction.
     databases(seconds * 2.0)?;
+    analytics::compare(if seconds < 5.0 { 0.1 } else { 1.0 })?;
     many_stages(if long { 100 } else { 3 })?;
     many_workers()?;
     open_loop(seconds)?;

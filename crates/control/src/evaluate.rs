@@ -5,6 +5,7 @@
 //! and measures again whatever the document has changed since.
 
 mod arm;
+mod tune;
 
 use crate::event::{EventSink, StopRequest};
 use crate::execute::{self, ExecuteError, Executed};
@@ -16,6 +17,7 @@ use tidemark_judge::evaluation::{counts, half_width, side};
 use tidemark_judge::knee::{self, Expected, Seen, Side};
 use tidemark_measure::evaluation::{self as record, Member, REPEATS_LEAST, Search};
 use tidemark_measure::record::{Provenance, Run, State};
+use tidemark_measure::tuning::Configuration;
 use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order};
 use tidemark_plan::plan::Plan;
 use tidemark_plan::yaml::Environment;
@@ -120,7 +122,7 @@ pub fn evaluate(
 ) -> Result<Evaluated, ExecuteError> {
     let arm = |arm| Arm::new(&document.name, arm, options, environment.registry);
     let mut evaluator = Evaluator {
-        document,
+        document: document.clone(),
         record: begun(document, provenance),
         options,
         environment,
@@ -131,7 +133,10 @@ pub fn evaluate(
         before: 0,
     };
     evaluator.resume()?;
-    let ended = evaluator.measure_and_search(sink);
+    let ended = match document.tuning {
+        Some(_) => evaluator.tune(sink),
+        None => evaluator.measure_and_search(sink),
+    };
     let down = evaluator.take_all_down(sink);
     evaluator.record.state = match &ended {
         Ok(true) => State::Completed,
@@ -184,13 +189,15 @@ fn begun(document: &Evaluation, provenance: Provenance) -> record::Evaluation {
         repeats: document.repeats,
         until: document.until,
         order: document.order.name().into(),
+        tuning: document.tuning.clone(),
         notes: document.notes.clone(),
         ..record::Evaluation::default()
     }
 }
 
 struct Evaluator<'a> {
-    document: &'a Evaluation,
+    /// The document; a search adds arms to it.
+    document: Evaluation,
     record: record::Evaluation,
     options: &'a Options,
     environment: &'a Environment<'a>,
@@ -223,10 +230,20 @@ impl Evaluator<'_> {
                 earlier.id, earlier.name
             )));
         }
-        let document = self.document;
-        let holds = |run: &Run| is_wanted(document, run);
+        if let Some(tuning) = &earlier.tuning
+            && !tune::is_the_same(&self.document, tuning, &store.runs_of(earlier.id).map_err(trouble)?)
+        {
+            self.record.id = store.begin_evaluation(&self.record).map_err(trouble)?;
+            return Ok(());
+        }
+        // What a search has tried is what it asks for again, as long as it is the same.
+        let (document, is_search) = (&self.document, earlier.tuning.is_some());
+        let holds = |run: &Run| if is_search { tune::is_of_use(run) } else { is_wanted(document, run) };
         let (kept, stale): (Vec<Run>, Vec<Run>) =
             store.runs_of(earlier.id).map_err(trouble)?.into_iter().partition(holds);
+        if let Some(tuning) = earlier.tuning {
+            (self.record.tuning, self.record.arms) = (Some(tuning), earlier.arms.clone());
+        }
         inherit_labels(&mut self.record.arms, &earlier.arms, &kept);
         if earlier.state == State::Completed && !stale.is_empty() {
             self.record.id = store.begin_evaluation(&self.record).map_err(trouble)?;
@@ -256,8 +273,9 @@ impl Evaluator<'_> {
         let left = cells.iter().filter(|cell| !self.done.contains_key(&self.fingerprint(cell))).count();
         sink.event(EvaluationEvent::Started { done: self.before, left });
         sink.event(EvaluationEvent::Standing { evaluation: &self.record, runs: &self.runs });
+        let document = self.document.clone();
         let searches = |arm: usize| {
-            let loads = self.document.loads.iter().enumerate();
+            let loads = document.loads.iter().enumerate();
             let searched = loads.filter(|(_, load)| matches!(load.levels, Levels::Searched(_)));
             searched.map(move |(load, _)| (arm, load)).collect::<Vec<_>>()
         };
@@ -428,6 +446,11 @@ impl Evaluator<'_> {
 
     /// Sets an arm up unless it is up already, and resets it; false when the user stopped it.
     fn ready(&mut self, index: usize, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
+        Ok(self.bring_up(index, sink)? && self.arms[index].reset(sink)?)
+    }
+
+    /// Sets an arm up unless it is up already; false when the user stopped it.
+    fn bring_up(&mut self, index: usize, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
         let arm = &mut self.arms[index];
         if !arm.is_up() {
             sink.event(EvaluationEvent::SettingUp(&self.document.arms[index].name));
@@ -438,7 +461,7 @@ impl Evaluator<'_> {
             settings.retain(|(name, _)| !labels.iter().any(|(own, _)| own == name));
             settings.extend(labels);
         }
-        arm.reset(sink)
+        Ok(true)
     }
 
     fn take_down(&mut self, index: usize, sink: &mut dyn EvaluationSink) -> Result<(), ExecuteError> {
@@ -459,6 +482,32 @@ impl Evaluator<'_> {
         let Some(store) = &mut self.store else { return Ok(()) };
         store.keep_evaluation(&self.record, None).map_err(|error| ExecuteError(error.to_string()))
     }
+}
+
+/// Brings the only arm of a search to these settings, by its commands, and leaves it there; false when the user stopped it.
+///
+/// # Errors
+/// An arm without commands, or with a lab, which would have to be built for it; commands that fail.
+pub fn apply(
+    document: &Evaluation,
+    configuration: &Configuration,
+    options: &Options,
+    environment: &Environment<'_>,
+    sink: &mut dyn EvaluationSink,
+) -> Result<bool, ExecuteError> {
+    let has_commands = document.arms.first().is_some_and(tidemark_plan::evaluation::Arm::has_commands);
+    let has_lab = document.arms.iter().any(|arm| !arm.requests.is_empty());
+    if !has_commands || has_lab {
+        let why =
+            if has_lab { "is built for the search alone" } else { "has no commands that would apply them" };
+        return Err(ExecuteError(format!(
+            "the settings cannot be applied: the arm {why}; write them into your configuration"
+        )));
+    }
+    let mut document = document.clone();
+    let index = tune::add(&mut document, "applied", configuration, environment)?;
+    let mut arm = Arm::new(&document.name, &document.arms[index], options, environment.registry)?;
+    Ok(arm.set_up(sink)? && arm.reset(sink)?)
 }
 
 /// What earlier starts have measured of the cells that a document asks for, as a new start would take it over; and the record

@@ -6,7 +6,7 @@ mod common;
 use common::runs::{examples, options, run, try_run};
 use tidemark_judge::{Amount, judge};
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{Answer, Run, Stage};
+use tidemark_measure::record::{Answer, Run, Stage, TablesUse};
 use tidemark_testing::mariadb::Mariadb;
 use tidemark_testing::postgres::Postgres;
 use tidemark_tpc::answer::Digest;
@@ -33,6 +33,11 @@ fn figure(run: &Run, stage: &Stage, name: &str) -> Option<Amount> {
         .into_iter()
         .find(|figure| figure.name == name)
         .map(|figure| figure.amount)
+}
+
+/// What the only work of a stage did with its tables.
+fn tables(run: &Run, stage: usize) -> &TablesUse {
+    &run.stages[stage].proof.as_ref().unwrap().tables[0]
 }
 
 /// What PostgreSQL answers to a query, in a few numbers.
@@ -124,6 +129,20 @@ fn without_refresh_functions_answers_are_compared_and_a_wrong_one_is_found() {
         "there is none without refresh functions"
     );
     assert!(matches!(figure(&done, &done.stages[1], "Geometric mean"), Some(Amount::Span(1..))));
+    let used = tables(&done, 1);
+    assert_eq!((used.set.as_str(), used.scale.as_str(), used.queries.len()), ("tpch", "0.01", 22));
+    let version = server.sql("SHOW server_version");
+    assert_eq!(used.engine, format!("PostgreSQL {}", version.split(' ').next().unwrap()));
+    for query in &used.queries {
+        assert_eq!((query.answer, query.fault, query.stream, query.pass), (Answer::Known, None, 1, 1));
+    }
+    let rows = |query: &str| used.queries.iter().find(|one| one.query == query).unwrap().rows;
+    assert_eq!((rows("q1"), rows("q6")), (4, 1));
+    let of_one_stream =
+        used.queries.windows(2).all(|pair| pair[0].began_ns + pair[0].took_ns <= pair[1].began_ns);
+    assert!(of_one_stream, "one after the other: {:?}", used.queries);
+    let said = judge(&done);
+    assert!(said.findings.iter().any(|finding| finding.rule() == "answers"), "{:?}", said.findings);
     server.sql("UPDATE lineitem SET l_extendedprice = l_extendedprice + 100000 WHERE l_orderkey = 1 AND l_linenumber = 1");
     let wrong = try_run(&on_postgres(&server, "- load: {workload: tpch, scale: 0.01}"), &options(2)).unwrap();
     let faults = |label: &str| {
@@ -137,6 +156,12 @@ fn without_refresh_functions_answers_are_compared_and_a_wrong_one_is_found() {
             .of(Fault::WrongAnswer)
     };
     assert_eq!((faults("q1"), faults("q13")), (1, 0), "{:?}", examples(&wrong));
+    let answer = |query: &str| {
+        let one = tables(&wrong, 0).queries.iter().find(|one| one.query == query).unwrap();
+        (one.answer, one.fault, one.rows)
+    };
+    assert_eq!(answer("q1"), (Answer::Differs, Some(Fault::WrongAnswer), 4));
+    assert_eq!((answer("q13").0, answer("q13").1), (Answer::Known, None));
     assert!(!judge(&wrong).validity.is_valid() || wrong.state != tidemark_measure::record::State::Completed);
 }
 
@@ -154,6 +179,16 @@ fn mariadb_gives_the_same_answers() {
         examples(&done)
     );
     assert_eq!(server.sql("SELECT count(*) FROM bench.orders"), "15000");
+    let (power, throughput) = (tables(&done, 1), tables(&done, 2));
+    assert!(power.engine.starts_with("MariaDB 1"), "{}", power.engine);
+    assert!(power.queries.iter().all(|one| one.answer == Answer::Known), "{power:?}");
+    let streams = |number| throughput.queries.iter().filter(move |one| one.stream == number);
+    assert_eq!(
+        (streams(1).count(), streams(2).count(), throughput.queries.len()),
+        (22, 22, 44),
+        "refresh functions are none"
+    );
+    assert!(streams(1).all(|one| one.answer == Answer::NotChecked), "orders come and go meanwhile");
 }
 
 fn on_files(directory: &std::path::Path, stages: &str) -> String {

@@ -54,6 +54,7 @@ fn the_examples_of_block_storage_databases_and_tables_are_documents() {
         ("tpcds-lake", include_str!("../../../examples/tpcds-lake.yaml")),
         ("tpch-postgres", include_str!("../../../examples/tpch-postgres.yaml")),
         ("iceberg-commits", include_str!("../../../examples/iceberg-commits.yaml")),
+        ("iceberg-cycles", include_str!("../../../examples/iceberg-cycles.yaml")),
         ("tpcds-trino", include_str!("../../../examples/tpcds-trino.yaml")),
     ] {
         let read = document::read(text, &environment);

@@ -36,7 +36,7 @@ fn load(more: &str) -> String {
 
 fn used(run: &Run) -> &CommitsUse {
     let proofs = run.stages.iter().filter_map(|stage| stage.proof.as_ref());
-    &proofs.flat_map(|proof| &proof.commits).next().unwrap()
+    proofs.flat_map(|proof| &proof.commits).next().unwrap()
 }
 
 fn history(run: &Run) -> &TableHistory {

@@ -67,7 +67,11 @@ fn read(text: &str) {
     let environment = Environment {
         registry: &REGISTRY,
         variable: &|name| {
-            let value = if name.ends_with("HOST") { "10.0.0.1" } else { "http://10.0.0.1" };
+            let value = match name {
+                name if name.ends_with("HOST") => "10.0.0.1",
+                name if name.ends_with("CATALOG") || name.ends_with("BUCKET") => "lake",
+                _ => "http://10.0.0.1",
+            };
             Some(value.to_owned())
         },
         file: &|_: &Path| Ok("from a file".to_owned()),

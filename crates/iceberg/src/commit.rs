@@ -14,6 +14,7 @@ use crate::metadata::{self, Amount};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use iceberg::spec::{DataFile, ManifestFile, Operation, Snapshot};
 use object_store::path::Path;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tidemark_analytics::failure::Failure;
@@ -60,10 +61,39 @@ pub(crate) struct Committed {
     pub snapshot: i64,
 }
 
-/// What a commit adds, the same in all attempts.
+/// What a commit changes, the same in all attempts.
+#[derive(Debug)]
+pub(crate) struct Change {
+    /// The snapshot that it makes.
+    pub snapshot: i64,
+    /// What it is called in the table's history.
+    pub operation: Operation,
+    /// Files of rows and of deletes that become part of the table. They are there.
+    pub added: Vec<DataFile>,
+    /// Names of files that are no longer part of it.
+    pub removed: HashSet<String>,
+}
+
+impl Change {
+    /// A change of this kind that adds these files, and takes those away.
+    pub(crate) fn new(
+        operation: Operation,
+        added: Vec<DataFile>,
+        removed: HashSet<String>,
+    ) -> Result<Self, Failure> {
+        Ok(Self { snapshot: unique()? as i64 & i64::MAX, operation, added, removed })
+    }
+
+    /// Files of rows that become part of the table.
+    pub(crate) fn append(added: Vec<DataFile>) -> Result<Self, Failure> {
+        Self::new(Operation::Append, added, HashSet::new())
+    }
+}
+
+/// The manifests of what a commit adds, the same in all attempts.
 struct Own {
-    manifest: ManifestFile,
-    added: Amount,
+    manifests: Vec<ManifestFile>,
+    files: Vec<(TableFile, Path)>,
 }
 
 /// What is written for one attempt, and is of no use if it loses.
@@ -98,18 +128,18 @@ fn leaves_doubt(fault: Fault) -> bool {
     )
 }
 
-/// Commits an append of data files that are there. `known` is the newest version that this committer knows.
-pub(crate) async fn append(
+/// Commits a change. `known` is the newest version that this committer knows.
+pub(crate) async fn commit(
     files: &Files,
     protocol: &Protocol,
     known: &mut Option<Arc<Version>>,
-    added: &[DataFile],
+    change: &Change,
     rng: &mut Rng,
 ) -> (Tried, Result<Committed, Failure>) {
     let mut tried = Tried::default();
     // The version of which it is not known whether it is ours.
     let mut doubt = None;
-    let done = attempts(files, protocol, known, added, rng, &mut tried, &mut doubt).await;
+    let done = attempts(files, protocol, known, change, rng, &mut tried, &mut doubt).await;
     let done = done.map_err(|failure| match doubt {
         None => failure,
         Some(version) => {
@@ -124,14 +154,12 @@ async fn attempts(
     files: &Files,
     protocol: &Protocol,
     known: &mut Option<Arc<Version>>,
-    added: &[DataFile],
+    change: &Change,
     rng: &mut Rng,
     tried: &mut Tried,
     doubt: &mut Option<u64>,
 ) -> Result<Committed, Failure> {
-    let snapshot = unique()? as i64 & i64::MAX;
-    let manifest = files.metadata(&format!("{snapshot:016x}-m0.avro"));
-    let entries: Vec<Entry> = added.iter().cloned().map(Entry::added).collect();
+    let snapshot = change.snapshot;
     let mut own = None;
     let mut last = None;
     while tried.attempts < protocol.tries {
@@ -153,14 +181,9 @@ async fn attempts(
         }
         let own = match &own {
             Some(known) => known,
-            None => {
-                let called = files.called(&manifest);
-                let (written, content) = manifest::write(&entries, &base.metadata, snapshot, called).await?;
-                files.write(TableFile::Manifest, &manifest, content, Only::Always).await?;
-                own.insert(Own { manifest: written, added: manifest::amount(added) })
-            }
+            None => own.insert(added(files, &base, change).await?),
         };
-        let attempt = prepare(files, protocol, &base, snapshot, own, tried.attempts).await?;
+        let attempt = prepare(files, protocol, &base, change, own, tried.attempts).await?;
         let version = attempt.version.number;
         match files.write_version(&attempt.version).await {
             Ok(()) => {
@@ -187,7 +210,7 @@ async fn attempts(
     if let (Some(_), Some(failure)) = (*doubt, last) {
         return Err(failure);
     }
-    discard(files, &[(TableFile::Manifest, manifest)]).await;
+    discard(files, own.as_ref().map_or(&[][..], |own| &own.files[..])).await;
     let words = format!("{} attempts lost to other committers", units::count(tried.lost.into()));
     Err(Failure::new(Fault::Serialization, words))
 }
@@ -196,6 +219,21 @@ async fn attempts(
 pub(crate) async fn discard(files: &Files, paths: &[(TableFile, Path)]) {
     for (kind, path) in paths {
         let _ = files.delete(*kind, path).await;
+    }
+}
+
+/// Whether a commit that failed so has certainly not been made.
+pub(crate) fn is_void(failure: &Failure) -> bool {
+    failure.fault != Fault::Ambiguous
+}
+
+/// Deletes the files that a commit would have added.
+pub(crate) async fn discard_added(files: &Files, change: &Change) {
+    for file in &change.added {
+        let kind = if manifest::has_deletes(file) { TableFile::Deletes } else { TableFile::Data };
+        if let Ok(path) = files.named(file.file_path()) {
+            discard(files, &[(kind, path)]).await;
+        }
     }
 }
 
@@ -209,12 +247,32 @@ fn pause(protocol: &Protocol, attempts: u32, rng: &mut Rng) -> Duration {
     Duration::from_nanos(most / 2 + rng.below(most / 2 + 1))
 }
 
+/// Writes the manifests of what a commit adds: one of data files, one of files of deletes.
+async fn added(files: &Files, base: &Version, change: &Change) -> Result<Own, Failure> {
+    let mut own = Own { manifests: Vec::new(), files: Vec::new() };
+    for deletes in [false, true] {
+        let entries: Vec<Entry> = change
+            .added
+            .iter()
+            .filter(|file| manifest::has_deletes(file) == deletes)
+            .cloned()
+            .map(Entry::added)
+            .collect();
+        if !entries.is_empty() {
+            let path = files.metadata(&format!("{:016x}-m{}.avro", change.snapshot, u8::from(deletes)));
+            own.manifests.push(write(files, base, &entries, change, &path).await?);
+            own.files.push((TableFile::Manifest, path));
+        }
+    }
+    Ok(own)
+}
+
 /// Writes what the next version consists of, but for the version itself.
 async fn prepare(
     files: &Files,
     protocol: &Protocol,
     base: &Version,
-    snapshot: i64,
+    change: &Change,
     own: &Own,
     attempt: u32,
 ) -> Result<Attempt, Failure> {
@@ -225,18 +283,21 @@ async fn prepare(
         Some(before) => manifests(files, before.manifest_list()).await?,
         None => Vec::new(),
     };
-    if manifests.len() >= protocol.manifests as usize {
-        let path = files.metadata(&format!("{snapshot:016x}-{attempt}-m1.avro"));
-        let merged = merge(files, base, &manifests, snapshot, &path).await?;
-        written.push((TableFile::Manifest, path));
-        manifests = vec![merged];
+    // One that only says what its own snapshot took away has nothing for later ones.
+    manifests.retain(|one| one.has_added_files() || one.has_existing_files());
+    let mut removed = Amount::default();
+    if !change.removed.is_empty() || manifests.len() >= protocol.manifests as usize {
+        (manifests, removed) =
+            rewrite(files, protocol, base, manifests, change, attempt, &mut written).await?;
     }
-    manifests.insert(0, own.manifest.clone());
+    let manifests = own.manifests.iter().cloned().chain(manifests).collect();
+    let snapshot = change.snapshot;
     let path = files.metadata(&format!("snap-{snapshot}-{attempt}.avro"));
     let parent = base.metadata.current_snapshot_id();
     let list = manifest::write_list(manifests, snapshot, parent, sequence_number).await?;
     files.write(TableFile::ManifestList, &path, list, Only::Always).await?;
     let total = before.map_or(Amount::default(), |before| metadata::total(before));
+    let added = manifest::amount(&change.added);
     let snapshot = Snapshot::builder()
         .with_snapshot_id(snapshot)
         .with_parent_snapshot_id(parent)
@@ -244,13 +305,76 @@ async fn prepare(
         // Clocks of committers may differ; time in a table does not run backwards.
         .with_timestamp_ms(now_ms().max(base.metadata.last_updated_ms()))
         .with_manifest_list(files.called(&path))
-        .with_summary(metadata::summary(Operation::Append, total, own.added, Amount::default()))
+        .with_summary(metadata::summary(change.operation.clone(), total, added, removed))
         .with_schema_id(base.metadata.current_schema_id())
         .build();
     written.push((TableFile::ManifestList, path));
     let file = files.called_version(base.number);
     let metadata = metadata::next(&base.metadata, file, snapshot, protocol.snapshots as usize)?;
     Ok(Attempt { version: Version { number: base.number + 1, metadata }, files: written })
+}
+
+/// Writes manifests anew: those that name what a commit takes away, and all of them into one where there are too many. Gives the manifests
+/// of the snapshot to come, and what is taken away.
+async fn rewrite(
+    files: &Files,
+    protocol: &Protocol,
+    base: &Version,
+    manifests: Vec<ManifestFile>,
+    change: &Change,
+    attempt: u32,
+    written: &mut Vec<(TableFile, Path)>,
+) -> Result<(Vec<ManifestFile>, Amount), Failure> {
+    let too_many = manifests.len() >= protocol.manifests as usize;
+    let mut rewritten: Vec<Vec<Entry>> = Vec::new();
+    let (mut kept, mut merged, mut deletes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut gone = Vec::new();
+    let is_removed = |entry: &Entry| change.removed.contains(entry.file.file_path());
+    for (one, entries) in manifests.iter().zip(read(files, &manifests).await?) {
+        gone.extend(entries.iter().filter(|entry| is_removed(entry)).map(|entry| entry.file.clone()));
+        if too_many {
+            let all = if entries.iter().any(|one| manifest::has_deletes(&one.file)) {
+                &mut deletes
+            } else {
+                &mut merged
+            };
+            all.extend(entries);
+        } else if entries.iter().any(is_removed) {
+            rewritten.push(entries);
+        } else {
+            kept.push(one.clone());
+        }
+    }
+    if gone.len() != change.removed.len() {
+        let words = format!(
+            "{} of {} files that it replaces are no longer part of the table: somebody else has replaced them",
+            change.removed.len().saturating_sub(gone.len()),
+            change.removed.len()
+        );
+        return Err(Failure::new(Fault::Conflict, words));
+    }
+    rewritten.extend([merged, deletes].into_iter().filter(|entries| !entries.is_empty()));
+    for (number, entries) in rewritten.iter().enumerate() {
+        let path = files.metadata(&format!("{:016x}-{attempt}-m{}.avro", change.snapshot, number + 2));
+        kept.push(write(files, base, entries, change, &path).await?);
+        written.push((TableFile::Manifest, path));
+    }
+    Ok((kept, manifest::amount(&gone)))
+}
+
+/// Writes a manifest.
+async fn write(
+    files: &Files,
+    base: &Version,
+    entries: &[Entry],
+    change: &Change,
+    path: &Path,
+) -> Result<ManifestFile, Failure> {
+    let (snapshot, called) = (change.snapshot, files.called(path));
+    let (written, content) =
+        manifest::write(entries, &change.removed, &base.metadata, snapshot, called).await?;
+    files.write(TableFile::Manifest, path, content, Only::Always).await?;
+    Ok(written)
 }
 
 /// The manifests of a snapshot, by its list.
@@ -260,8 +384,8 @@ pub(crate) async fn manifests(files: &Files, list: &str) -> Result<Vec<ManifestF
     manifest::read_list(&bytes).map_err(|failure| failure.of(path.as_ref()))
 }
 
-/// The data files of some manifests.
-pub(crate) async fn entries(files: &Files, manifests: &[ManifestFile]) -> Result<Vec<Entry>, Failure> {
+/// The files of each of some manifests.
+async fn read(files: &Files, manifests: &[ManifestFile]) -> Result<Vec<Vec<Entry>>, Failure> {
     let read = |one: &ManifestFile| {
         let one = one.clone();
         async move {
@@ -271,20 +395,43 @@ pub(crate) async fn entries(files: &Files, manifests: &[ManifestFile]) -> Result
         }
     };
     let reads: Vec<_> = manifests.iter().map(read).collect();
-    let all: Vec<Vec<Entry>> = stream::iter(reads).buffered(READERS).try_collect().await?;
-    Ok(all.into_iter().flatten().collect())
+    stream::iter(reads).buffered(READERS).try_collect().await
 }
 
-/// Writes the entries of all these manifests into one.
-async fn merge(
-    files: &Files,
-    base: &Version,
-    manifests: &[ManifestFile],
-    snapshot: i64,
-    path: &Path,
-) -> Result<ManifestFile, Failure> {
-    let all = entries(files, manifests).await?;
-    let (merged, content) = manifest::write(&all, &base.metadata, snapshot, files.called(path)).await?;
-    files.write(TableFile::Manifest, path, content, Only::Always).await?;
-    Ok(merged)
+/// The files that came with a snapshot: its list, the manifests that it wrote, and what those name.
+pub(crate) async fn named_by(files: &Files, snapshot: &Snapshot) -> Result<Vec<Path>, Failure> {
+    let mut own = manifests(files, snapshot.manifest_list()).await?;
+    own.retain(|one| one.added_snapshot_id == snapshot.snapshot_id());
+    let entries = read(files, &own).await?;
+    let names = entries.iter().flatten().map(|entry| entry.file.file_path());
+    let lists = own.iter().map(|one| one.manifest_path.as_str()).chain([snapshot.manifest_list()]);
+    lists.chain(names).map(|name| files.named(name)).collect()
+}
+
+/// What a version consists of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contents {
+    /// Its data files.
+    pub data: Vec<DataFile>,
+    /// Its files of deletes.
+    pub deletes: Vec<DataFile>,
+    /// How many manifests name them.
+    pub manifests: u64,
+}
+
+impl Contents {
+    /// Those of a version.
+    pub(crate) async fn of(files: &Files, version: &Version) -> Result<Self, Failure> {
+        let Some(current) = version.metadata.current_snapshot() else { return Ok(Self::default()) };
+        let manifests = manifests(files, current.manifest_list()).await?;
+        let entries = read(files, &manifests).await?;
+        let all = entries.into_iter().flatten().map(|entry| entry.file);
+        let (deletes, data) = all.partition(manifest::has_deletes);
+        Ok(Self { data, deletes, manifests: manifests.len() as u64 })
+    }
+
+    /// All files, those of deletes after those of rows.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &DataFile> {
+        self.data.iter().chain(&self.deletes)
+    }
 }

@@ -1,15 +1,17 @@
 //! The keys of documents: the target, and the works on a table.
 
-use crate::job::{Commits, Job, Protocol, Purpose, Target};
+use crate::job::{Commits, Cycles, Job, Protocol, Purpose, Step, Target};
 use crate::rows;
 use tidemark_analytics::place::{self, Place};
-use tidemark_keys::kinds::{Duration, Flag, Parsed, Whole, Word};
+use tidemark_keys::kinds::{Bytes, Duration, Flag, Parsed, Share, Whole, Word};
 use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, SourcePlan};
 use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
+use tidemark_measure::record::{MergeMode, StepKind};
 use tidemark_measure::think::Think;
+use tidemark_measure::units;
 use tidemark_plan::defaults;
 use tidemark_plan::engine::WorkPlace;
 use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
@@ -33,11 +35,37 @@ pub(crate) static KEYS: [&Mapping; 3] = [&PREPARE, &LOAD, &CLEANUP];
 static PREPARE: Mapping = Mapping::new("prepare", "Makes a table, unless it is there", &[&TABLE, &FRESH]);
 static LOAD: Mapping = Mapping::new(
     "load",
-    "The measured load: commits, each of which appends a file of rows",
-    &[&TABLE, &COMMITTERS, &ROWS, &TRIES, &BACK_OFF, &BACK_OFF_MOST, &SNAPSHOTS, &MANIFESTS, &CONDITIONS],
+    "The measured load: commits, each of which appends a file of rows; with `cycles`, what a table goes through in its life",
+    &[
+        &TABLE,
+        &COMMITTERS,
+        &ROWS,
+        &TRIES,
+        &BACK_OFF,
+        &BACK_OFF_MOST,
+        &SNAPSHOTS,
+        &MANIFESTS,
+        &CONDITIONS,
+        &CYCLES,
+        &INITIAL_ROWS,
+        &APPENDS,
+        &MERGE,
+        &MERGED,
+        &COMPACT_EVERY,
+        &TARGET_SIZE,
+    ],
 )
 .with(&[&TIMING]);
 static CLEANUP: Mapping = Mapping::new("cleanup", "Removes a table that Tidemark made", &[&TABLE]);
+
+/// The most rows that cycles bring to a table: each takes 4 bytes of memory, for the cycle that gave it its values.
+const MOST_ROWS: u64 = 500_000_000;
+
+/// How long a step of cycles may take: a compaction moves the whole table.
+const STEP_NS: u64 = 600_000_000_000;
+
+/// The most steps of a load.
+const MOST_STEPS: u64 = 1_000_000;
 
 /// The key that shows whose work it is.
 pub(crate) static TABLE: Key<Parsed<String>> = Key::new(
@@ -86,6 +114,55 @@ static MANIFESTS: Key<Whole<u32>> = Key::new(
     Whole(1, 1_000_000),
 )
 .default("100");
+static CYCLES: Key<Whole<u32>> = Key::new(
+    "cycles",
+    "Put a table without rows through so many cycles, one step after the other: appends, a merge, the queries `totals`, `range` and \
+     `scan`, and at times a compaction. Such a load ends by itself",
+    Whole(1, 100_000),
+)
+.example("20");
+static INITIAL_ROWS: Key<Whole<u64>> = Key::new(
+    "initial_rows",
+    "With `cycles`: rows that the table begins with, in files of `target_size`",
+    Whole(0, MOST_ROWS),
+)
+.default("0");
+static APPENDS: Key<Whole<u32>> = Key::new(
+    "appends",
+    "With `cycles`: appends of each cycle, each of them a commit of `rows`",
+    Whole(1, 10_000),
+)
+.default("10");
+static MERGE: Key<Word<Option<MergeMode>>> = Key::new(
+    "merge",
+    "With `cycles`: how rows get new values. `copy-on-write` writes the files that they are in anew; `merge-on-read` appends the new \
+     rows and a file of position deletes, which queries apply; `none`: they keep their values",
+    Word(&[
+        ("copy-on-write", Some(MergeMode::CopyOnWrite)),
+        ("merge-on-read", Some(MergeMode::MergeOnRead)),
+        ("none", None),
+    ]),
+)
+.default("copy-on-write");
+static MERGED: Key<Share> = Key::new(
+    "merged",
+    "With `cycles`: share of all rows that get new values in each cycle, drawn anew each time",
+    Share,
+)
+.default("1%");
+static COMPACT_EVERY: Key<Whole<u32>> = Key::new(
+    "compact_every",
+    "With `cycles`: each so many of them end with a compaction, which writes files below three quarters of `target_size`, and those \
+     with deleted rows, together",
+    Whole(1, 100_000),
+)
+.otherwise("none does");
+static TARGET_SIZE: Key<Bytes> = Key::new(
+    "target_size",
+    "With `cycles`: about how large files are that a compaction writes; rows of one file are in memory at once",
+    Bytes(1 << 10),
+)
+.default("16MiB");
 static CONDITIONS: Key<Word<bool>> = Key::new(
     "conditions",
     "Storage that ignores `If-None-Match: *` loses commits: with `checked` it is refused before the load, by means of a small file \
@@ -119,7 +196,7 @@ struct Doing {
     pacing: Pacing,
     stop: tidemark_load::stopping::Stop,
     source: SourcePlan,
-    label: Label,
+    labels: Vec<Label>,
 }
 
 /// Reads a work; all random choices come from `seed`.
@@ -138,6 +215,7 @@ pub(crate) fn work(
     let common = works::Common::read(&mut table, place.keyword, allowed);
     let name = table.get(&TABLE)?;
     let doing = match place.kind {
+        WorkKind::Normal if table.has(&CYCLES) => cycles(&mut table, target, context)?,
         WorkKind::Normal => load(&mut table, target),
         WorkKind::Prepare => {
             let purpose = Purpose::Make { fresh: table.value(&FRESH) };
@@ -146,7 +224,7 @@ pub(crate) fn work(
         _ => once(&mut table, target, Purpose::Remove, "remove", OperationClass::Delete),
     };
     table.finish();
-    let Doing { workers, purpose, pacing, stop, source, label } = doing;
+    let Doing { workers, purpose, pacing, stop, source, labels } = doing;
     Some(Work {
         name: common.name,
         kind: place.kind,
@@ -159,19 +237,19 @@ pub(crate) fn work(
             source,
             finale: None,
             copies: 1,
-            actions: 1,
+            actions: labels.len() as u16,
             seed: context.seed,
             stream: place.stream,
         },
         job: tidemark_plan::job::Job::new(Job { target: target.clone(), table: name, purpose }),
-        labels: vec![label],
+        labels,
         allowed_failures_per_million: common.allowed_failures,
         driver: common.driver,
     })
 }
 
-fn label(name: &str, class: OperationClass, config: String) -> Label {
-    Label { label: name.to_owned(), kind: name.to_owned(), class, verifies: false, weight: 100.0, config }
+fn label(name: &str, class: OperationClass, weight: f64, config: String) -> Label {
+    Label { label: name.to_owned(), kind: name.to_owned(), class, verifies: false, weight, config }
 }
 
 /// What is done once, before or after a load.
@@ -193,18 +271,87 @@ fn once(
             items: Some((0, 0)),
             bytes: values::constant(0),
         },
-        label: label(name, class, String::new()),
+        labels: vec![label(name, class, 100.0, String::new())],
     }
 }
 
-fn load(table: &mut Table<'_>, target: &Target) -> Doing {
-    let protocol = Protocol {
+fn protocol(table: &mut Table<'_>) -> Protocol {
+    Protocol {
         tries: table.value(&TRIES),
         back_off_ns: table.value(&BACK_OFF),
         back_off_most_ns: table.value(&BACK_OFF_MOST),
         snapshots: table.value(&SNAPSHOTS),
         manifests: table.value(&MANIFESTS),
+    }
+}
+
+/// Cycles; `None` after an error.
+fn cycles(table: &mut Table<'_>, target: &Target, context: &Context<'_>) -> Option<Doing> {
+    table.meaningless(&[&COMMITTERS], "the steps of cycles follow each other");
+    let cycles = Cycles {
+        count: table.get(&CYCLES)?,
+        initial_rows: table.value(&INITIAL_ROWS),
+        appends: table.value(&APPENDS),
+        rows: table.value(&ROWS),
+        merge: table.value(&MERGE),
+        merged: table.value(&MERGED),
+        compact_every: table.get(&COMPACT_EVERY),
+        target_bytes: table.value(&TARGET_SIZE),
+        protocol: protocol(table),
+        checked: table.value(&CONDITIONS),
+        seed: context.seed,
     };
+    let come = u64::from(cycles.count) * u64::from(cycles.appends);
+    let help = "write fewer `cycles`, `appends` or `rows`";
+    if come > MOST_STEPS {
+        let message = format!("{} appends are more than {MOST_STEPS}", units::count(come));
+        table.log().error(table.place(), message, help);
+        return None;
+    }
+    let rows = come.saturating_mul(cycles.rows.into()).saturating_add(cycles.initial_rows);
+    if rows > MOST_ROWS {
+        let message = format!("a table of {} rows is larger than {MOST_ROWS}", units::count(rows));
+        table.log().error(table.place(), message, help);
+        return None;
+    }
+    let steps: Vec<Step> = cycles.plan().into_iter().map(|(_, step)| step).collect();
+    let mut kinds: Vec<Step> = Vec::new();
+    for step in &steps {
+        if !kinds.contains(step) {
+            kinds.push(*step);
+        }
+    }
+    let action = |step: &Step| kinds.iter().position(|kind| kind == step).unwrap_or(0) as u16;
+    let order: Vec<u16> = steps.iter().map(action).collect();
+    let config = |step: Step| match step {
+        Step::Ingest => format!("rows={}", cycles.rows),
+        Step::Merge(_) => format!("share={}", cycles.merged),
+        Step::Compact => format!("target={}", cycles.target_bytes),
+        _ => String::new(),
+    };
+    let labels = kinds.iter().map(|step| {
+        let count = steps.iter().filter(|other| *other == step).count();
+        let class = match step.kind() {
+            StepKind::Query => OperationClass::Read,
+            _ => OperationClass::Write,
+        };
+        label(step.name(), class, 100.0 * count as f64 / steps.len() as f64, config(*step))
+    });
+    let labels = labels.collect();
+    Some(Doing {
+        workers: 1,
+        purpose: Purpose::Cycle(cycles),
+        pacing: Pacing::Closed { think: Think::Constant { ns: 0 } },
+        stop: timing::stop(table, STEP_NS.max(target.timeout_ns()), true),
+        source: SourcePlan::Rounds { orders: vec![order], rounds: 1 },
+        labels,
+    })
+}
+
+fn load(table: &mut Table<'_>, target: &Target) -> Doing {
+    let without = "only a load with `cycles` has them";
+    table.meaningless(&[&INITIAL_ROWS, &APPENDS, &MERGE, &MERGED, &COMPACT_EVERY, &TARGET_SIZE], without);
+    let protocol = protocol(table);
     let commits = Commits { rows: table.value(&ROWS), protocol, checked: table.value(&CONDITIONS) };
     let config = format!("rows={}", commits.rows);
     let only = Choice {
@@ -224,6 +371,6 @@ fn load(table: &mut Table<'_>, target: &Target) -> Doing {
         pacing: timing::pacing(table),
         stop: timing::ends(table, target.timeout_ns()),
         source: SourcePlan::Mix { choices: vec![only], pool: None, deck: false },
-        label: label("append", OperationClass::Write, config),
+        labels: vec![label("append", OperationClass::Write, 100.0, config)],
     }
 }

@@ -13,8 +13,9 @@ use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{FileRequests, TableFile};
 
 /// Kinds of files, in the order in which a commit needs them.
-const KINDS: [TableFile; 5] = [
+const KINDS: [TableFile; 6] = [
     TableFile::Data,
+    TableFile::Deletes,
     TableFile::Manifest,
     TableFile::ManifestList,
     TableFile::Metadata,
@@ -71,6 +72,19 @@ impl Files {
         counts.iter().filter(|count| count.all() > 0).copied().collect()
     }
 
+    /// Counts requests that were sent apart from these.
+    pub(crate) fn absorb(&self, others: &[FileRequests]) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        for other in others {
+            counts.iter_mut().filter(|own| own.file == other.file).for_each(|own| own.add(other));
+        }
+    }
+
+    /// What reads and writes them.
+    pub(crate) fn store(&self) -> Arc<dyn ObjectStore> {
+        Arc::clone(&self.store)
+    }
+
     /// A file below `data`.
     pub(crate) fn data(&self, name: &str) -> Path {
         self.root.clone().join("data").join(name)
@@ -81,11 +95,13 @@ impl Files {
         self.root.clone().join("metadata").join(name)
     }
 
-    fn version(&self, number: u64) -> Path {
+    /// The file of a version.
+    pub(crate) fn version(&self, number: u64) -> Path {
         self.metadata(&format!("v{number}.metadata.json"))
     }
 
-    fn hint(&self) -> Path {
+    /// The file that says where to begin looking.
+    pub(crate) fn hint(&self) -> Path {
         self.metadata("version-hint.text")
     }
 

@@ -1,13 +1,16 @@
 //! What works on tables will do and need, before anything runs.
 
-use crate::job::{Job, Purpose};
+use crate::job::{Cycles, Job, Purpose};
 use std::collections::BTreeSet;
 use tidemark_analytics::job::Storage;
+use tidemark_measure::record::MergeMode;
+use tidemark_measure::units;
 use tidemark_plan::forecast::{Action, Amount, Does, Forecaster, Holdings, Remarks, operations};
 use tidemark_plan::plan::{Stage, Work};
 
 const MAKES: Does = Does { code: "makes_table", counts: "table", moves_bytes: false };
 const COMMITS: Does = Does { code: "commits_rows", counts: "", moves_bytes: true };
+const CYCLES: Does = Does { code: "cycles_table", counts: "", moves_bytes: true };
 const REMOVES: Does = Does { code: "removes_table", counts: "table", moves_bytes: false };
 
 /// Bytes of a row in a file, roughly; the random letters of its note are most of it.
@@ -35,6 +38,7 @@ impl Forecaster for Preview {
             Purpose::Make { .. } => format!("the table {} is there", job.table),
             Purpose::Remove => format!("the table {} is removed", job.table),
             Purpose::Commit(_) => "all commits are made".to_owned(),
+            Purpose::Cycle(cycles) => format!("{} cycles are over", units::count(cycles.count.into())),
         })
     }
 
@@ -79,13 +83,7 @@ impl Preview {
                 vec![one(REMOVES, Amount::Exactly(1), nothing)]
             }
             Purpose::Commit(commits) => {
-                if !self.made.contains(&place) {
-                    let text = format!(
-                        "stage {} needs the table {}, which no earlier stage makes: it must already be there",
-                        stage.name, job.table
-                    );
-                    remarks.add("table-not-made", text);
-                }
+                self.look(stage, &place, &job.table, remarks);
                 let done = operations(&work.load);
                 let each = COMMIT.saturating_add(ROW.saturating_mul(commits.rows.into()));
                 let bytes = match done {
@@ -100,6 +98,44 @@ impl Preview {
                 }
                 vec![one(COMMITS, done, bytes)]
             }
+            Purpose::Cycle(cycles) => {
+                self.look(stage, &place, &job.table, remarks);
+                let bytes = written(cycles);
+                self.stored = self.stored.saturating_add(bytes);
+                vec![one(CYCLES, operations(&work.load), Amount::About(bytes))]
+            }
         })
     }
+
+    /// Says so where no stage makes a table that a load needs.
+    fn look(&self, stage: &Stage, place: &str, table: &str, remarks: &mut Remarks) {
+        if !self.made.contains(place) {
+            let text = format!(
+                "stage {} needs the table {table}, which no earlier stage makes: it must already be there",
+                stage.name
+            );
+            remarks.add("table-not-made", text);
+        }
+    }
+}
+
+/// Bytes that cycles write, roughly: nothing of a table is deleted before it is removed.
+fn written(cycles: &Cycles) -> u64 {
+    let come = u64::from(cycles.appends).saturating_mul(cycles.rows.into());
+    let mut rows = cycles.initial_rows;
+    let mut all = rows.saturating_mul(ROW);
+    for cycle in 1..=cycles.count {
+        rows = rows.saturating_add(come);
+        let anew = match cycles.merge {
+            // Chance spreads rows over all files.
+            Some(MergeMode::CopyOnWrite) => rows,
+            Some(MergeMode::MergeOnRead) => (rows as f64 * cycles.merged) as u64,
+            None => 0,
+        };
+        let compacted = cycles.compact_every.filter(|every| cycle.is_multiple_of(*every)).map_or(0, |_| rows);
+        let written = come.saturating_add(anew).saturating_add(compacted);
+        all = all.saturating_add(written.saturating_mul(ROW));
+    }
+    let commits = u64::from(cycles.count).saturating_mul(u64::from(cycles.appends) + 2);
+    all.saturating_add(commits.saturating_mul(COMMIT))
 }

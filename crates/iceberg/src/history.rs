@@ -4,12 +4,13 @@
 //! descend from is lost, whatever the storage said. Snapshots are linked to their parents by all versions that list them, so a version
 //! that was overwritten takes away no more than what is lost with it.
 
-use crate::commit::{self, Committed};
+use crate::commit::{self, Committed, Contents};
 use crate::files::{Files, Version};
 use crate::manifest;
 use crate::metadata;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use iceberg::spec::{DataFile, Snapshot};
+use iceberg::spec::Snapshot;
+use object_store::path::Path;
 use std::collections::{HashMap, HashSet};
 use tidemark_analytics::failure::Failure;
 use tidemark_measure::fault::Fault;
@@ -89,9 +90,9 @@ pub(crate) async fn read(
     let ancestors = ancestors(newest.as_ref(), from, &links, &mut history);
     history.added_rows = ancestors.iter().filter_map(|id| links.get(id)).map(|link| link.rows).sum();
     compare(&mut history, &ancestors, all);
-    let at_first = contents(files, from).await?;
-    let last = contents(files, newest.as_ref().unwrap_or(from)).await?;
-    let [rows, at_first] = [&last, &at_first].map(|files| signed(manifest::amount(files).rows));
+    let at_first = Contents::of(files, from).await?;
+    let last = Contents::of(files, newest.as_ref().unwrap_or(from)).await?;
+    let [rows, at_first] = [&last, &at_first].map(|files| signed(manifest::amount(&files.data).rows));
     history.rows = rows.saturating_sub(at_first);
     look_for(files, &last, &mut history).await?;
     Ok(history)
@@ -203,24 +204,38 @@ fn compare(history: &mut TableHistory, ancestors: &HashSet<i64>, all: &[Acknowle
     history.others = (ancestors.len() as u64).saturating_sub(history.found);
 }
 
-/// The data files of a version.
-async fn contents(files: &Files, version: &Version) -> Result<Vec<DataFile>, Failure> {
-    let Some(current) = version.metadata.current_snapshot() else { return Ok(Vec::new()) };
-    let manifests = commit::manifests(files, current.manifest_list()).await?;
-    let entries = commit::entries(files, &manifests).await?;
-    Ok(entries.into_iter().map(|entry| entry.file).collect())
+/// How many files in a table's directory belong to no version of it: what commits leave behind that were cut short, or that others
+/// overtook. Every version up to the newest is read.
+pub(crate) async fn orphans(files: &Files, newest: u64) -> Result<u64, Failure> {
+    let mut known: HashSet<Path> = (1..=newest).map(|number| files.version(number)).collect();
+    known.insert(files.hint());
+    let reads = (1..=newest).map(|number| async move {
+        let version = files.read_version(number).await?;
+        let snapshot = version.as_ref().and_then(|version| version.metadata.current_snapshot());
+        match snapshot {
+            Some(snapshot) => commit::named_by(files, snapshot).await,
+            None => Ok(Vec::new()),
+        }
+    });
+    let mut versions = stream::iter(reads).buffer_unordered(READERS);
+    while let Some(named) = versions.try_next().await? {
+        known.extend(named);
+    }
+    drop(versions);
+    let found: Vec<_> = files.list(None).try_collect().await?;
+    Ok(found.iter().filter(|meta| !known.contains(&meta.location)).count() as u64)
 }
 
 /// Whether all data files are in storage, each of its size, and named once.
-async fn look_for(files: &Files, named: &[DataFile], history: &mut TableHistory) -> Result<(), Failure> {
+async fn look_for(files: &Files, named: &Contents, history: &mut TableHistory) -> Result<(), Failure> {
     let there: HashMap<String, u64> = files
         .list(Some("data"))
         .map_ok(|meta| (files.called(&meta.location), meta.size))
         .try_collect()
         .await?;
-    history.files = named.len() as u64;
+    history.files = named.data.len() as u64;
     let mut seen = HashSet::new();
-    for file in named {
+    for file in named.all() {
         if !seen.insert(file.file_path()) {
             history.fault(|one| &mut one.broken, format!("{} is part of it twice", file.file_path()));
         }

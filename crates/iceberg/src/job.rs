@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tidemark_analytics::job::Storage;
+use tidemark_measure::record::{MergeMode, StepKind};
 use tidemark_object::job as object;
 use tidemark_plan::job::JobData;
 use tidemark_plan::plan::Work;
@@ -43,6 +44,8 @@ pub enum Purpose {
     },
     /// Commits to it.
     Commit(Commits),
+    /// Puts it through cycles.
+    Cycle(Cycles),
     /// Removes it.
     Remove,
 }
@@ -56,6 +59,95 @@ pub struct Commits {
     pub protocol: Protocol,
     /// Whether storage that ignores the condition is refused before the load.
     pub checked: bool,
+}
+
+/// The cycles of a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cycles {
+    /// How many.
+    pub count: u32,
+    /// Rows that the table begins with, in files of the target size.
+    pub initial_rows: u64,
+    /// Appends of each cycle.
+    pub appends: u32,
+    /// Rows of each append.
+    pub rows: u32,
+    /// How rows get new values; `None`: they keep those that they have.
+    pub merge: Option<MergeMode>,
+    /// Share of all rows that get new values in each cycle.
+    pub merged: f64,
+    /// A cycle of so many ends with a compaction; `None`: none does.
+    pub compact_every: Option<u32>,
+    /// About how large files are that a compaction writes, bytes.
+    pub target_bytes: u64,
+    /// How commits are made.
+    pub protocol: Protocol,
+    /// Whether storage that ignores the condition is refused before the load.
+    pub checked: bool,
+    /// What all rows follow from.
+    pub seed: u64,
+}
+
+/// A step of a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Appends the rows that the table begins with.
+    Fill,
+    /// Appends a few rows.
+    Ingest,
+    /// Gives some rows new values.
+    Merge(MergeMode),
+    /// Asks for sums over each category.
+    Totals,
+    /// Asks for sums over a range of numbers.
+    Range,
+    /// Asks for all rows.
+    Scan,
+    /// Writes small files together.
+    Compact,
+}
+
+impl Step {
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Step::Fill => "fill",
+            Step::Ingest => "ingest",
+            Step::Merge(_) => "merge",
+            Step::Totals => "totals",
+            Step::Range => "range",
+            Step::Scan => "scan",
+            Step::Compact => "compact",
+        }
+    }
+
+    /// What it does.
+    pub(crate) fn kind(self) -> StepKind {
+        match self {
+            Step::Fill => StepKind::Fill,
+            Step::Ingest => StepKind::Ingest,
+            Step::Merge(_) => StepKind::Merge,
+            Step::Totals | Step::Range | Step::Scan => StepKind::Query,
+            Step::Compact => StepKind::Compact,
+        }
+    }
+}
+
+impl Cycles {
+    /// All steps in order, each with its cycle; what comes before the first has 0.
+    pub(crate) fn plan(&self) -> Vec<(u32, Step)> {
+        let mut plan: Vec<(u32, Step)> =
+            (self.initial_rows > 0).then_some((0, Step::Fill)).into_iter().collect();
+        for cycle in 1..=self.count {
+            plan.extend((0..self.appends).map(|_| (cycle, Step::Ingest)));
+            plan.extend(self.merge.map(|mode| (cycle, Step::Merge(mode))));
+            plan.extend([Step::Totals, Step::Range, Step::Scan].map(|query| (cycle, query)));
+            if self.compact_every.is_some_and(|every| cycle.is_multiple_of(every)) {
+                plan.push((cycle, Step::Compact));
+            }
+        }
+        plan
+    }
 }
 
 impl JobData for Job {

@@ -12,11 +12,15 @@
 //! | [`job`] | a work on a table: target, table, purpose |
 //! | `metadata` | a version of a table |
 //! | `manifest` | which data files a snapshot has |
-//! | `rows` | the rows of an append, as a data file |
+//! | `rows` | rows, and the data files that they are stored in |
+//! | `deletes` | files that say which rows are deleted |
 //! | `files` | the files of a table, and every request for them counted |
 //! | `commit` | how one of several committers makes the next version |
 //! | `conditions` | whether storage heeds the condition |
 //! | `load` | commits as operations of a load |
+//! | `cycles` | steps of cycles as operations of a load: rows come and change, queries are asked, files are written together |
+//! | `model` | what a table must contain after what was committed to it |
+//! | `scan` | queries on a version by DataFusion, with every request metered |
 //! | `history` | what the versions say when the load is over |
 //! | `prepare` | tables made, guarded and removed, and what was done put on record |
 //! | `forecast` | what works will do and need |
@@ -29,6 +33,8 @@
 
 mod commit;
 mod conditions;
+mod cycles;
+mod deletes;
 mod document;
 mod engine;
 mod files;
@@ -38,8 +44,10 @@ pub mod job;
 mod load;
 mod manifest;
 mod metadata;
+mod model;
 mod prepare;
 mod rows;
+mod scan;
 #[cfg(test)]
 mod tests;
 

@@ -1,12 +1,12 @@
 //! Commits as operations of a load.
 
-use crate::commit::{self, Committed, Tried};
+use crate::commit::{self, Change, Committed, Tried};
 use crate::files::{Files, Only, Version};
 use crate::history::Acknowledged;
 use crate::job::Commits;
 use crate::manifest;
 use crate::rows;
-use iceberg::spec::DataFile;
+use iceberg::spec::{DataContentType, DataFile};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidemark_analytics::failure::Failure;
@@ -22,19 +22,23 @@ pub(crate) struct Committers {
     commits: Commits,
     /// The newest version that each committer knows.
     known: Vec<tokio::sync::Mutex<Option<Arc<Version>>>>,
-    books: Mutex<Books>,
+    books: Arc<Books>,
 }
 
-/// What they have done so far.
+/// What committers have done so far.
 #[derive(Debug, Default)]
-pub(crate) struct Books {
+pub(crate) struct Books(Mutex<Entries>);
+
+/// What is in the books.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
     pub acknowledged: Vec<Acknowledged>,
     attempts: BTreeMap<u32, u64>,
     pub lost_races: u64,
     pub looked_up: u64,
 }
 
-impl Books {
+impl Entries {
     /// How many attempts commits took.
     pub(crate) fn attempts(&self) -> Vec<AttemptCount> {
         self.attempts
@@ -42,27 +46,37 @@ impl Books {
             .map(|(attempts, commits)| AttemptCount { attempts: *attempts, commits: *commits })
             .collect()
     }
+}
 
-    fn enter(&mut self, tried: Tried, acknowledged: Option<Acknowledged>) {
-        self.lost_races += u64::from(tried.lost);
-        self.looked_up += u64::from(tried.looked_up);
+impl Books {
+    /// What is in them.
+    pub(crate) fn read(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A commit has ended.
+    pub(crate) fn enter(&self, tried: Tried, acknowledged: Option<Acknowledged>) {
+        let mut entries = self.read();
+        entries.lost_races += u64::from(tried.lost);
+        entries.looked_up += u64::from(tried.looked_up);
         if let Some(acknowledged) = acknowledged {
-            *self.attempts.entry(tried.attempts).or_default() += 1;
-            self.acknowledged.push(acknowledged);
+            *entries.attempts.entry(tried.attempts).or_default() += 1;
+            entries.acknowledged.push(acknowledged);
         }
     }
 }
 
 impl Committers {
     /// So many of a table that all know in this version.
-    pub(crate) fn new(files: Arc<Files>, commits: &Commits, count: u32, known: &Arc<Version>) -> Self {
+    pub(crate) fn new(
+        files: Arc<Files>,
+        commits: &Commits,
+        count: u32,
+        known: &Arc<Version>,
+        books: Arc<Books>,
+    ) -> Self {
         let known = (0..count).map(|_| tokio::sync::Mutex::new(Some(Arc::clone(known)))).collect();
-        Self { files, commits: commits.clone(), known, books: Mutex::default() }
-    }
-
-    /// What they have done so far.
-    pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+        Self { files, commits: commits.clone(), known, books }
     }
 
     async fn append(&self, slot: u32, operation: &Operation) -> (Tried, Result<(Committed, u64), Failure>) {
@@ -78,12 +92,14 @@ impl Committers {
         let bytes = file.file_size_in_bytes();
         // An operation that is given up drops it, and its committer looks the version up again.
         let mut known = known.lock().await;
-        let added = [file];
+        let change = match Change::append(vec![file]) {
+            Ok(change) => change,
+            Err(failure) => return (Tried::default(), Err(failure)),
+        };
         let protocol = &self.commits.protocol;
-        let (tried, done) = commit::append(&self.files, protocol, &mut known, &added, &mut rng).await;
-        if let Err(Failure { fault: Fault::Serialization, .. }) = &done {
-            let path = self.files.named(added[0].file_path()).map(|path| (TableFile::Data, path));
-            commit::discard(&self.files, path.as_ref().map_or(&[], std::slice::from_ref)).await;
+        let (tried, done) = commit::commit(&self.files, protocol, &mut known, &change, &mut rng).await;
+        if done.as_ref().is_err_and(commit::is_void) {
+            commit::discard_added(&self.files, &change).await;
         }
         (tried, done.map(|done| (done, bytes)))
     }
@@ -91,9 +107,14 @@ impl Committers {
     /// Writes the rows of an append.
     async fn data_file(&self, slot: u32, rng: &mut Rng) -> Result<DataFile, Failure> {
         let (unique, count) = (commit::unique()?, self.commits.rows);
-        let content = rows::encode(&rows::rows(count, slot + 1, unique, rng)?)?;
+        let content = rows::encode(&rows::rows(count, slot + 1, unique, rng))?;
         let path = self.files.data(&format!("{unique:016x}.parquet"));
-        let file = manifest::data_file(self.files.called(&path), count.into(), content.len() as u64)?;
+        let file = manifest::data_file(
+            DataContentType::Data,
+            self.files.called(&path),
+            count.into(),
+            content.len() as u64,
+        )?;
         self.files.write(TableFile::Data, &path, content.into(), Only::Always).await?;
         Ok(file)
     }
@@ -109,7 +130,7 @@ impl Tasks for Committers {
                 committer: slot + 1,
                 rows,
             });
-            self.books().enter(tried, entry);
+            self.books.enter(tried, entry);
             match done {
                 Ok((_, bytes)) => {
                     let retries = tried.attempts.saturating_sub(1);

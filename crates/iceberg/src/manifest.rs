@@ -7,17 +7,18 @@ use crate::metadata::{Amount, local};
 use bytes::Bytes;
 use iceberg::io::FileIO;
 use iceberg::spec::{
-    DataContentType, DataFile, DataFileBuilder, DataFileFormat, FormatVersion, Manifest, ManifestFile,
-    ManifestList, ManifestListWriter, ManifestWriterBuilder, Struct, TableMetadata,
+    DataContentType, DataFile, DataFileBuilder, DataFileFormat, FormatVersion, Manifest, ManifestContentType,
+    ManifestFile, ManifestList, ManifestListWriter, ManifestWriterBuilder, Struct, TableMetadata,
     UNASSIGNED_SEQUENCE_NUMBER,
 };
+use std::collections::HashSet;
 use tidemark_analytics::failure::Failure;
 use tidemark_measure::fault::Fault;
 
 /// The file in memory that is encoded into.
 const BUFFER: &str = "buffer";
 
-/// A data file of a snapshot.
+/// A file of rows, or of deletes, of a snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub file: DataFile,
@@ -40,10 +41,15 @@ impl Entry {
     }
 }
 
-/// A Parquet file.
-pub(crate) fn data_file(path: String, rows: u64, bytes: u64) -> Result<DataFile, Failure> {
+/// A Parquet file of rows, or of deletes.
+pub(crate) fn data_file(
+    content: DataContentType,
+    path: String,
+    rows: u64,
+    bytes: u64,
+) -> Result<DataFile, Failure> {
     DataFileBuilder::default()
-        .content(DataContentType::Data)
+        .content(content)
         .file_path(path)
         .file_format(DataFileFormat::Parquet)
         .partition(Struct::empty())
@@ -53,18 +59,38 @@ pub(crate) fn data_file(path: String, rows: u64, bytes: u64) -> Result<DataFile,
         .map_err(|error| Failure::new(Fault::Local, error.to_string()))
 }
 
-/// All of some data files.
+/// Whether it says which rows of others are deleted.
+pub(crate) fn has_deletes(file: &DataFile) -> bool {
+    file.content_type() != DataContentType::Data
+}
+
+/// All of some files.
 pub(crate) fn amount<'a>(files: impl IntoIterator<Item = &'a DataFile>) -> Amount {
-    files.into_iter().fold(Amount::default(), |sum, file| Amount {
-        rows: sum.rows.saturating_add(file.record_count()),
-        files: sum.files + 1,
-        bytes: sum.bytes.saturating_add(file.file_size_in_bytes()),
+    files.into_iter().fold(Amount::default(), |mut sum, file| {
+        let (files, rows) = match has_deletes(file) {
+            false => (&mut sum.files, &mut sum.rows),
+            true => (&mut sum.delete_files, &mut sum.deletes),
+        };
+        *files += 1;
+        *rows = rows.saturating_add(file.record_count());
+        sum.bytes = sum.bytes.saturating_add(file.file_size_in_bytes());
+        sum
     })
 }
 
-/// A manifest of a snapshot to come, and its bytes; its file is called `name`.
+/// What a manifest lists: files of rows, or of deletes.
+fn content(entries: &[Entry]) -> ManifestContentType {
+    match entries.first().is_some_and(|entry| has_deletes(&entry.file)) {
+        false => ManifestContentType::Data,
+        true => ManifestContentType::Deletes,
+    }
+}
+
+/// A manifest of a snapshot to come, and its bytes; its file is called `name`. All files are of rows, or all of deletes. Those that are
+/// `removed` are no longer part of the table from this snapshot on.
 pub(crate) async fn write(
     entries: &[Entry],
+    removed: &HashSet<String>,
     table: &TableMetadata,
     snapshot: i64,
     name: String,
@@ -74,12 +100,18 @@ pub(crate) async fn write(
         let (schema, partitions) =
             (table.current_schema().clone(), (**table.default_partition_spec()).clone());
         let output = memory.new_output(BUFFER)?;
-        let mut writer =
-            ManifestWriterBuilder::new(output, Some(snapshot), schema, partitions).build_v2_data();
+        let builder = ManifestWriterBuilder::new(output, Some(snapshot), schema, partitions);
+        let mut writer = match content(entries) {
+            ManifestContentType::Data => builder.build_v2_data(),
+            ManifestContentType::Deletes => builder.build_v2_deletes(),
+        };
         for entry in entries {
             let file = entry.file.clone();
             match entry.since {
                 None => writer.add_file(file, UNASSIGNED_SEQUENCE_NUMBER)?,
+                Some(Since { sequence_number, .. }) if removed.contains(file.file_path()) => {
+                    writer.add_delete_file(file, sequence_number, Some(sequence_number))?;
+                }
                 Some(Since { snapshot, sequence_number }) => {
                     writer.add_existing_file(file, snapshot, sequence_number, Some(sequence_number))?;
                 }
@@ -88,7 +120,7 @@ pub(crate) async fn write(
         let manifest = writer.write_manifest_file().await?;
         Ok((ManifestFile { manifest_path: name, ..manifest }, memory.new_input(BUFFER)?.read().await?))
     };
-    written.await.map_err(local)
+    written.await.map_err(|error| local(&error))
 }
 
 /// The bytes of the list of a snapshot's manifests. Those that have no sequence number yet get the snapshot's.
@@ -106,18 +138,18 @@ pub(crate) async fn write_list(
         writer.close().await?;
         memory.new_input(BUFFER)?.read().await
     };
-    written.await.map_err(local)
+    written.await.map_err(|error| local(&error))
 }
 
 /// The manifests of a list.
 pub(crate) fn read_list(bytes: &[u8]) -> Result<Vec<ManifestFile>, Failure> {
-    let list = ManifestList::parse_with_version(bytes, FormatVersion::V2).map_err(wrong)?;
+    let list = ManifestList::parse_with_version(bytes, FormatVersion::V2).map_err(|error| wrong(&error))?;
     Ok(list.consume_entries().into_iter().collect())
 }
 
 /// The data files of a manifest, but for those that it takes away; what they do not say of their commit, the list does.
 pub(crate) fn read(bytes: &[u8], listed: &ManifestFile) -> Result<Vec<Entry>, Failure> {
-    let (entries, _) = Manifest::parse_avro(bytes).map_err(wrong)?.into_parts();
+    let (entries, _) = Manifest::parse_avro(bytes).map_err(|error| wrong(&error))?.into_parts();
     let live = entries.into_iter().filter(|entry| entry.is_alive()).map(|entry| {
         let since = Since {
             snapshot: entry.snapshot_id().unwrap_or(listed.added_snapshot_id),
@@ -128,7 +160,7 @@ pub(crate) fn read(bytes: &[u8], listed: &ManifestFile) -> Result<Vec<Entry>, Fa
     Ok(live.collect())
 }
 
-fn wrong(error: iceberg::Error) -> Failure {
+fn wrong(error: &iceberg::Error) -> Failure {
     Failure::new(Fault::WrongContent, error.to_string())
 }
 
@@ -138,7 +170,12 @@ mod tests {
     use crate::metadata;
 
     fn added(number: u64) -> Entry {
-        Entry::added(data_file(format!("s3://b/t/data/{number}.parquet"), number, 100 + number).unwrap())
+        let name = format!("s3://b/t/data/{number}.parquet");
+        Entry::added(data_file(DataContentType::Data, name, number, 100 + number).unwrap())
+    }
+
+    fn none() -> HashSet<String> {
+        HashSet::new()
     }
 
     async fn listed(manifest: ManifestFile, snapshot: i64, sequence_number: i64) -> ManifestFile {
@@ -149,7 +186,7 @@ mod tests {
     #[tokio::test]
     async fn files_come_back_with_the_number_of_their_commit_however_often_they_are_carried_over() {
         let table = metadata::first("s3://b/t").unwrap();
-        let (manifest, bytes) = write(&[added(1), added(2)], &table, 7, "m1".into()).await.unwrap();
+        let (manifest, bytes) = write(&[added(1), added(2)], &none(), &table, 7, "m1".into()).await.unwrap();
         assert_eq!((manifest.manifest_path.as_str(), manifest.added_rows_count), ("m1", Some(3)));
         assert_eq!(manifest.manifest_length, bytes.len() as i64);
         let manifest = listed(manifest, 7, 4).await;
@@ -157,17 +194,35 @@ mod tests {
         let entries = read(&bytes, &manifest).unwrap();
         assert_eq!(entries.iter().map(|one| &one.file).collect::<Vec<_>>(), [&added(1).file, &added(2).file]);
         assert!(entries.iter().all(|one| one.since == Some(Since { snapshot: 7, sequence_number: 4 })));
-        let (merged, bytes) = write(&entries, &table, 9, "m2".into()).await.unwrap();
+        let (merged, bytes) = write(&entries, &none(), &table, 9, "m2".into()).await.unwrap();
         assert_eq!((merged.added_rows_count, merged.existing_rows_count), (Some(0), Some(3)));
         let merged = listed(merged, 9, 6).await;
         assert_eq!((merged.sequence_number, merged.min_sequence_number), (6, 4));
         assert_eq!(read(&bytes, &merged).unwrap(), entries);
+        let removed = HashSet::from([added(1).file.file_path().to_owned()]);
+        let (left, bytes) = write(&entries, &removed, &table, 11, "m3".into()).await.unwrap();
+        assert_eq!((left.deleted_rows_count, left.existing_rows_count), (Some(1), Some(2)));
+        let left = listed(left, 11, 7).await;
+        assert_eq!(read(&bytes, &left).unwrap(), entries[1..]);
+    }
+
+    #[tokio::test]
+    async fn files_of_deletes_have_manifests_of_their_own() {
+        let table = metadata::first("s3://b/t").unwrap();
+        let file = data_file(DataContentType::PositionDeletes, "d".into(), 3, 10).unwrap();
+        let entries = [Entry::added(file.clone())];
+        let (manifest, bytes) = write(&entries, &none(), &table, 7, "m1".into()).await.unwrap();
+        assert_eq!(manifest.content, ManifestContentType::Deletes);
+        assert_eq!(read(&bytes, &listed(manifest, 7, 4).await).unwrap()[0].file, file);
+        let both = amount([&file, &added(2).file]);
+        let expected = Amount { rows: 2, files: 1, bytes: 112, delete_files: 1, deletes: 3 };
+        assert_eq!(both, expected);
     }
 
     #[tokio::test]
     async fn what_is_no_manifest_is_wrong_content() {
         let table = metadata::first("s3://b/t").unwrap();
-        let (manifest, _) = write(&[], &table, 7, "m1".into()).await.unwrap();
+        let (manifest, _) = write(&[], &none(), &table, 7, "m1".into()).await.unwrap();
         for bytes in [&b""[..], b"Obj\x01", b"PAR1"] {
             assert_eq!(read(bytes, &manifest).unwrap_err().fault, Fault::WrongContent);
             assert_eq!(read_list(bytes).unwrap_err().fault, Fault::WrongContent);

@@ -25,16 +25,23 @@ const COLUMNS: [(&str, PrimitiveType); 5] = [
     ("note", PrimitiveType::String),
 ];
 
-/// How many rows, files and bytes a snapshot adds or has.
+/// How much a snapshot adds or has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Amount {
+    /// Rows of data files, those that are deleted included.
     pub rows: u64,
+    /// Data files.
     pub files: u64,
+    /// Bytes of all files.
     pub bytes: u64,
+    /// Files that say which rows are deleted.
+    pub delete_files: u64,
+    /// How many rows they say are.
+    pub deletes: u64,
 }
 
 /// The failure that an error of the library is, of what was made here.
-pub(crate) fn local(error: iceberg::Error) -> Failure {
+pub(crate) fn local(error: &iceberg::Error) -> Failure {
     Failure::new(Fault::Local, error.to_string())
 }
 
@@ -43,8 +50,10 @@ pub(crate) fn first(location: &str) -> Result<TableMetadata, Failure> {
     let field = |(number, (name, kind)): (usize, &(&str, PrimitiveType))| {
         Arc::new(NestedField::required(number as i32 + 1, *name, Type::Primitive(kind.clone())))
     };
-    let schema =
-        Schema::builder().with_fields(COLUMNS.iter().enumerate().map(field)).build().map_err(local)?;
+    let schema = Schema::builder()
+        .with_fields(COLUMNS.iter().enumerate().map(field))
+        .build()
+        .map_err(|error| local(&error))?;
     let creation = TableCreation::builder()
         .name(String::new())
         .location(location.to_owned())
@@ -53,7 +62,7 @@ pub(crate) fn first(location: &str) -> Result<TableMetadata, Failure> {
         .format_version(FormatVersion::V2)
         .build();
     let built = TableMetadataBuilder::from_table_creation(creation).and_then(TableMetadataBuilder::build);
-    Ok(built.map_err(local)?.metadata)
+    Ok(built.map_err(|error| local(&error))?.metadata)
 }
 
 /// Whether Tidemark made the table, with the columns that it has now.
@@ -74,25 +83,29 @@ pub(crate) fn next(
     let expired = (known.len() + 1).saturating_sub(kept.max(1));
     let expired: Vec<i64> = known.into_iter().take(expired).map(|(_, id)| id).collect();
     let next = before.clone().into_builder(Some(file));
-    let next = next.set_branch_snapshot(snapshot, MAIN_BRANCH).map_err(local)?;
-    Ok(next.remove_snapshots(&expired).build().map_err(local)?.metadata)
+    let next = next.set_branch_snapshot(snapshot, MAIN_BRANCH).map_err(|error| local(&error))?;
+    Ok(next.remove_snapshots(&expired).build().map_err(|error| local(&error))?.metadata)
 }
 
 /// What a snapshot says of itself: `operation` on a table that had `before`.
 pub(crate) fn summary(operation: Operation, before: Amount, added: Amount, removed: Amount) -> Summary {
-    let left = |before: u64, added: u64, removed: u64| before.saturating_add(added).saturating_sub(removed);
+    let left = |of: fn(&Amount) -> u64| of(&before).saturating_add(of(&added)).saturating_sub(of(&removed));
     let numbers = [
         ("added-data-files", added.files),
         ("added-records", added.rows),
         ("added-files-size", added.bytes),
+        ("added-delete-files", added.delete_files),
+        ("added-position-deletes", added.deletes),
         ("deleted-data-files", removed.files),
         ("deleted-records", removed.rows),
         ("removed-files-size", removed.bytes),
-        ("total-data-files", left(before.files, added.files, removed.files)),
-        ("total-records", left(before.rows, added.rows, removed.rows)),
-        ("total-files-size", left(before.bytes, added.bytes, removed.bytes)),
-        ("total-delete-files", 0),
-        ("total-position-deletes", 0),
+        ("removed-delete-files", removed.delete_files),
+        ("removed-position-deletes", removed.deletes),
+        ("total-data-files", left(|one| one.files)),
+        ("total-records", left(|one| one.rows)),
+        ("total-files-size", left(|one| one.bytes)),
+        ("total-delete-files", left(|one| one.delete_files)),
+        ("total-position-deletes", left(|one| one.deletes)),
         ("total-equality-deletes", 0),
     ];
     let numbers = numbers.map(|(key, number)| (key.to_owned(), number.to_string()));
@@ -111,6 +124,8 @@ pub(crate) fn total(snapshot: &Snapshot) -> Amount {
         rows: number(snapshot, "total-records"),
         files: number(snapshot, "total-data-files"),
         bytes: number(snapshot, "total-files-size"),
+        delete_files: number(snapshot, "total-delete-files"),
+        deletes: number(snapshot, "total-position-deletes"),
     }
 }
 
@@ -119,7 +134,7 @@ mod tests {
     use super::*;
 
     fn snapshot(id: i64, parent: Option<i64>, sequence_number: i64) -> Snapshot {
-        let added = Amount { rows: 3, files: 1, bytes: 10 };
+        let added = Amount { rows: 3, files: 1, bytes: 10, ..Amount::default() };
         Snapshot::builder()
             .with_snapshot_id(id)
             .with_parent_snapshot_id(parent)
@@ -153,12 +168,13 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_what_was_and_what_came() {
-        let added = Amount { rows: 5, files: 1, bytes: 50 };
-        let removed = Amount { rows: 2, files: 3, bytes: 20 };
-        let before = Amount { rows: 10, files: 4, bytes: 100 };
+        let added = Amount { rows: 5, files: 1, bytes: 50, delete_files: 1, deletes: 4 };
+        let removed = Amount { rows: 2, files: 3, bytes: 20, ..Amount::default() };
+        let before = Amount { rows: 10, files: 4, bytes: 100, delete_files: 2, deletes: 3 };
         let told = summary(Operation::Overwrite, before, added, removed);
         let of = |key: &str| told.additional_properties[key].clone();
         assert_eq!([of("total-records"), of("total-data-files"), of("total-files-size")], ["13", "2", "130"]);
+        assert_eq!([of("total-delete-files"), of("total-position-deletes")], ["3", "7"]);
         assert_eq!(of("added-records"), "5");
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::commit::unique;
 use crate::conditions;
+use crate::cycles::Runner;
 use crate::files::{Files, Version, is_lost};
 use crate::history;
-use crate::job::{Commits, Job, Purpose};
-use crate::load::Committers;
+use crate::job::{Cycles, Job, Purpose};
+use crate::load::{Books, Committers};
 use crate::metadata;
 use futures_util::stream::StreamExt as _;
 use std::path::Path;
@@ -14,7 +15,7 @@ use tidemark_analytics::failure::Failure;
 use tidemark_analytics::storage;
 use tidemark_analytics::tasks::TaskSessions;
 use tidemark_load::work::Share;
-use tidemark_measure::record::{CommitsUse, Condition, Note, Proof};
+use tidemark_measure::record::{CommitsUse, Condition, CyclesUse, Note, Proof};
 use tidemark_measure::units;
 use tidemark_object::targets::Running;
 use tidemark_plan::engine::{Carrier, Prepared, Setup};
@@ -34,7 +35,9 @@ pub(crate) struct Ready {
 struct Load {
     used: CommitsUse,
     files: Arc<Files>,
-    committers: Arc<Committers>,
+    books: Arc<Books>,
+    /// What carries out its cycles, if it has any.
+    runner: Option<(Cycles, Arc<Runner>)>,
     /// The version that it began with.
     from: Arc<Version>,
     /// What it runs on.
@@ -99,23 +102,34 @@ impl Ready {
                 .map(Carrier::Done)
                 .map_err(|fault| fault.told(told)),
             Purpose::Commit(commits) => {
-                let ready = ready(&files, &job.table, commits, self.asks);
+                let ready = ready(&files, &job.table, commits.checked, self.asks);
                 let (from, condition) = runtime.block_on(ready).map_err(|fault| fault.told(told))?;
+                let load = Load::new(work, job, &files, from, condition, &runtime);
                 let count = work.load.slots(Share::whole(&work.load)).1;
-                let files = Arc::new(files.apart());
-                let committers = Arc::new(Committers::new(Arc::clone(&files), commits, count, &from));
-                let used = CommitsUse {
-                    work: work.name.clone(),
-                    table: job.table.clone(),
-                    storage: job.target.storage.describe(),
-                    committers: work.load.workers,
-                    condition,
-                    ..CommitsUse::default()
-                };
-                let sessions =
-                    TaskSessions::new(Arc::clone(&committers), Arc::clone(&runtime), opened.client());
-                self.stage.push(Load { used, files, committers, from, runtime });
+                let (files, books) = (Arc::clone(&load.files), Arc::clone(&load.books));
+                let committers = Committers::new(files, commits, count, &load.from, books);
+                let sessions = TaskSessions::new(Arc::new(committers), runtime, opened.client());
+                self.stage.push(load);
                 Ok(Carrier::Sessions(Box::new(sessions)))
+            }
+            Purpose::Cycle(cycles) => {
+                let ready = ready(&files, &job.table, cycles.checked, self.asks);
+                let (from, condition) = runtime.block_on(ready).map_err(|fault| fault.told(told))?;
+                if from.metadata.current_snapshot().is_some() {
+                    return Err(format!(
+                        "the table {} has rows already, and cycles begin with an empty one: make it anew with `prepare: {{table: {}, \
+                         fresh: true}}`, or choose another name",
+                        files.location(),
+                        job.table
+                    ));
+                }
+                let mut load = Load::new(work, job, &files, from, condition, &runtime);
+                let (files, books) = (Arc::clone(&load.files), Arc::clone(&load.books));
+                let runner = Runner::new(files, cycles, books, &load.from, opened.is_remote());
+                let runner = Arc::new(runner.map_err(told)?);
+                load.runner = Some((cycles.clone(), Arc::clone(&runner)));
+                self.stage.push(load);
+                Ok(Carrier::Sessions(Box::new(TaskSessions::new(runner, runtime, opened.client()))))
             }
         }
     }
@@ -178,10 +192,7 @@ async fn make(files: &Files, table: &str, fresh: bool) -> Result<String, Unusabl
                 units::count(rows)
             ));
         }
-        Some(_) => {
-            let count = files.remove().await?;
-            done = format!("{done} anew; {} files are removed", units::count(count));
-        }
+        Some(found) => done = format!("{done} anew, after the removal of {}", clear(files, &found).await?),
         None => {}
     }
     let metadata = metadata::first(files.location())?;
@@ -197,18 +208,28 @@ async fn make(files: &Files, table: &str, fresh: bool) -> Result<String, Unusabl
 async fn remove(files: &Files, table: &str) -> Result<String, Unusable> {
     match find(files, table).await? {
         None => Ok(format!("there is no table {table}")),
-        Some(_) => {
-            let count = files.remove().await?;
-            Ok(format!("the table {table} is removed, {} files", units::count(count)))
-        }
+        Some(found) => Ok(format!("the table {table} is removed, {}", clear(files, &found).await?)),
     }
+}
+
+/// Removes all files of a table, and says how many, and how many of them belonged to no version of it.
+async fn clear(files: &Files, newest: &Version) -> Result<String, Failure> {
+    // Of a table that is damaged nobody can tell.
+    let orphans = history::orphans(files, newest.number).await.unwrap_or(0);
+    let count = files.remove().await?;
+    let strays = match orphans {
+        0 => String::new(),
+        1 => ", 1 of which belonged to no version of it".to_owned(),
+        orphans => format!(", {} of which belonged to no version of it", units::count(orphans)),
+    };
+    Ok(format!("{} files{strays}", units::count(count)))
 }
 
 /// The version that a load begins with, and whether storage heeds the condition.
 async fn ready(
     files: &Files,
     table: &str,
-    commits: &Commits,
+    checked: bool,
     asks: bool,
 ) -> Result<(Arc<Version>, Condition), Unusable> {
     let missing = || {
@@ -221,7 +242,7 @@ async fn ready(
         return Ok((from, Condition::Unknown));
     }
     let condition = conditions::ask(files, unique()?).await;
-    if condition == Condition::Ignored && commits.checked {
+    if condition == Condition::Ignored && checked {
         let words = format!(
             "the storage of {} ignores `If-None-Match: *`: it overwrote a file that was there, and reported success. Committers would \
              overwrite each other's versions, and lose commits that were acknowledged: use a storage or an interface of it that knows \
@@ -234,10 +255,44 @@ async fn ready(
 }
 
 impl Load {
-    /// What was done, and what the table's history says of it; why it could not be read, if so.
+    /// That of a work on a table which is in this version.
+    fn new(
+        work: &Work,
+        job: &Job,
+        files: &Files,
+        from: Arc<Version>,
+        condition: Condition,
+        runtime: &Arc<Runtime>,
+    ) -> Self {
+        let used = CommitsUse {
+            work: work.name.clone(),
+            table: job.table.clone(),
+            storage: job.target.storage.describe(),
+            committers: work.load.workers,
+            condition,
+            ..CommitsUse::default()
+        };
+        let (files, books, runtime) = (Arc::new(files.apart()), Arc::default(), Arc::clone(runtime));
+        Self { used, files, books, runner: None, from, runtime }
+    }
+
+    /// What was done cycle by cycle, if it was done in cycles.
+    fn cycles(&self) -> Option<CyclesUse> {
+        let (cycles, runner) = self.runner.as_ref()?;
+        Some(CyclesUse {
+            work: self.used.work.clone(),
+            table: self.used.table.clone(),
+            storage: self.used.storage.clone(),
+            merge: cycles.merge,
+            compact_every: cycles.compact_every,
+            cycles: runner.done(),
+        })
+    }
+
+    /// What was committed, and what the table's history says of it; why it could not be read, if so.
     fn close(self) -> (CommitsUse, Option<Failure>) {
         let mut used = self.used;
-        let books = self.committers.books();
+        let books = self.books.read();
         used.acknowledged = books.acknowledged.len() as u64;
         used.rows = books.acknowledged.iter().map(|one| one.rows).sum();
         used.attempts = books.attempts();
@@ -268,6 +323,7 @@ impl Prepared for Ready {
     fn close(&mut self, _remarks: &[String]) -> Option<Proof> {
         let mut proof = Proof { direct: true, ..Proof::default() };
         for load in self.stage.drain(..) {
+            proof.cycles.extend(load.cycles());
             let (used, failure) = load.close();
             if let Some(failure) = failure {
                 let words = format!(

@@ -5,7 +5,7 @@ use crate::conditions;
 use crate::files::{Files, Version};
 use crate::history;
 use crate::job::Commits;
-use crate::load::Committers;
+use crate::load::{Books, Committers};
 use crate::metadata;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -29,19 +29,19 @@ use tidemark_object::store::StoreError;
 
 /// How often a store misbehaves, out of 256 conditional writes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Manners {
+pub(crate) struct Manners {
     /// The condition is ignored.
-    ignores: u8,
+    pub ignores: u8,
     /// The write is done, and its reply is lost.
-    loses_reply: u8,
+    pub loses_reply: u8,
     /// The write is lost, and nothing is said.
-    loses_request: u8,
+    pub loses_request: u8,
 }
 
 /// A store in memory on which committers meet in an order that follows from a seed.
 #[derive(Debug)]
-struct Store {
-    inner: InMemory,
+pub(crate) struct Store {
+    pub inner: InMemory,
     manners: Manners,
     rng: Mutex<Rng>,
     /// Conditional writes that replaced something.
@@ -55,7 +55,7 @@ impl fmt::Display for Store {
 }
 
 impl Store {
-    fn new(manners: Manners, seed: u64) -> Self {
+    pub(crate) fn new(manners: Manners, seed: u64) -> Self {
         Self {
             inner: InMemory::new(),
             manners,
@@ -158,7 +158,10 @@ fn load(manners: Manners, seed: u64, protocol: Protocol) -> Done {
         store.inner.put(&Path::from("t/metadata/v1.metadata.json"), content.into()).await.unwrap();
         let first = Arc::new(first);
         let commits = Commits { rows: ROWS, protocol, checked: false };
-        let committers = Arc::new(Committers::new(Arc::clone(&files), &commits, COMMITTERS, &first));
+        let books = Arc::new(Books::default());
+        let committers =
+            Committers::new(Arc::clone(&files), &commits, COMMITTERS, &first, Arc::clone(&books));
+        let committers = Arc::new(committers);
         let clock = Clock::starting_at(Instant::now());
         let one = |slot: u32| {
             let committers = Arc::clone(&committers);
@@ -177,7 +180,7 @@ fn load(manners: Manners, seed: u64, protocol: Protocol) -> Done {
         for task in tasks {
             failed.extend(task.await.unwrap());
         }
-        let acknowledged = committers.books().acknowledged.clone();
+        let acknowledged = books.read().acknowledged.clone();
         let history = history::read(&files.apart(), &first, &acknowledged).await.unwrap();
         let acknowledged = acknowledged.len() as u64;
         Done { history, acknowledged, failed, replaced: store.replaced.load(Ordering::Relaxed) }

@@ -4,7 +4,7 @@ use crate::{Finding, Severity, What};
 use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{
-    CommitsUse, Operation, Run, Second, Share, ShareSecond, Stage, State, TablesUse, Work,
+    CommitsUse, CyclesUse, Operation, Run, Second, Share, ShareSecond, Stage, State, TablesUse, Work,
 };
 
 /// Nanoseconds in a second.
@@ -64,6 +64,12 @@ impl<'a> WorkContext<'a> {
     pub(crate) fn commits(&self) -> Option<&'a CommitsUse> {
         let proof = self.stage.proof.as_ref()?;
         proof.commits.iter().find(|used| used.work == self.work.name)
+    }
+
+    /// The cycles through which the work put a table; `None` of any other work.
+    pub(crate) fn cycles(&self) -> Option<&'a CyclesUse> {
+        let proof = self.stage.proof.as_ref()?;
+        proof.cycles.iter().find(|used| used.work == self.work.name)
     }
 
     /// Whether the work is there to measure something, rather than to make what others need or to clean up.

@@ -37,6 +37,7 @@ pub use words::{decimals, difference, plus_minus};
 use crate::knee::End;
 use crate::{Finding, Validity};
 use serde::Serialize;
+use std::borrow::Cow;
 use tidemark_measure::axis::Unit;
 use tidemark_measure::evaluation::{Evaluation, Level};
 use tidemark_measure::histogram::Histogram;
@@ -323,6 +324,7 @@ pub fn estimates(evaluation: &Evaluation, runs: &[Run]) -> Vec<Cell> {
 
 /// The same, with a margin: a share within which arms count as equal.
 pub fn assess_within(evaluation: &Evaluation, runs: &[Run], margin: Option<f64>) -> Assessment {
+    let evaluation = &*compared(evaluation);
     let members = members::choose(evaluation, runs, |_| true);
     let mut measured = cells::measure(evaluation, &members.used);
     knees::settle(evaluation, &mut measured);
@@ -347,6 +349,18 @@ pub fn assess_within(evaluation: &Evaluation, runs: &[Run], margin: Option<f64>)
     (assessment.verdict, assessment.headline) = verdict::sentences(&assessment, &measured);
     assessment.cells = measured.into_iter().map(|one| one.cell).collect();
     assessment
+}
+
+/// The evaluation without arms that are not to be compared: those that a search for better settings went through. Its winner was chosen
+/// because it looked good among them; only what was measured afterwards says whether it is.
+fn compared(evaluation: &Evaluation) -> Cow<'_, Evaluation> {
+    let Some(tuning) = &evaluation.tuning else { return Cow::Borrowed(evaluation) };
+    let proves = |name: &str| tuning.tried.iter().any(|tried| tried.proves && tried.arm == name);
+    let mut arms: Vec<_> = evaluation.arms.iter().filter(|arm| proves(&arm.name)).cloned().collect();
+    if arms.is_empty() {
+        arms.extend(evaluation.arms.first().cloned());
+    }
+    Cow::Owned(Evaluation { arms, ..evaluation.clone() })
 }
 
 impl Assessment {

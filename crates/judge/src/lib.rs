@@ -17,6 +17,7 @@
 //! | `growth` | whether more load brought more |
 //! | `fold` | what is said of many stages of a sweep, said once |
 //! | [`ranking`] | queries ranked by the bytes that they read, and how far rankings agree |
+//! | [`beneath`](beneath()) | what nodes did under each query |
 //! | [`listed`] | what lists show of a run |
 //! | [`causes`] | findings that have one cause, together |
 //! | `verdict` | the sentences at the top of reports and at the end of a run |
@@ -25,6 +26,7 @@ use serde::{Serialize, Serializer};
 use tidemark_measure::record::{Run, Stage};
 use utoipa::ToSchema;
 
+mod beneath;
 pub mod causes;
 pub mod compare;
 mod context;
@@ -42,6 +44,7 @@ pub mod sweep;
 mod verdict;
 pub mod words;
 
+pub use beneath::{Beneath, Gateways, UnderQuery, beneath};
 pub use fairness::{Fairness, fairness};
 pub use figures::{Amount, Figure, figures};
 pub use rules::{claimed, samples_needed, success_percent};

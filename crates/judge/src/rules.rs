@@ -9,6 +9,7 @@ use tidemark_measure::record::Run;
 mod bottleneck;
 mod commits;
 mod conduct;
+mod cycles;
 mod database;
 mod drivers;
 mod endpoints;
@@ -91,7 +92,7 @@ const WORK_RULES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     commits::took,
 ];
 
-/// Rules about one work on tables: files and queries differ from each other by orders of magnitude, so that no time is usual, and
+/// Rules about one work that makes tables, queries them or puts them through cycles: files and queries differ from each other by orders of magnitude, so that no time is usual, and
 /// what runs them is as busy as it can be.
 const RULES_ON_TABLES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     failures::nothing_measured,
@@ -109,6 +110,10 @@ const RULES_ON_TABLES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     tables::answers,
     tables::memory,
     tables::own_cost,
+    commits::history,
+    commits::took,
+    cycles::answers,
+    cycles::aged,
 ];
 
 /// What the rules have found so far.
@@ -151,7 +156,8 @@ pub(crate) fn apply(run: &Run) -> Judgement {
     }
     for context in WorkContext::all(run) {
         let before = out.found.len();
-        let rules = if context.tables().is_some() { RULES_ON_TABLES } else { WORK_RULES };
+        let on_tables = context.tables().is_some() || context.cycles().is_some();
+        let rules = if on_tables { RULES_ON_TABLES } else { WORK_RULES };
         rules.iter().for_each(|rule| rule(&context, &mut out));
         if !context.measures() {
             out.without_small_print(before);

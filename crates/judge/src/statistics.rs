@@ -205,6 +205,19 @@ pub fn two_sided(t: f64, freedom: f64) -> Option<f64> {
     (!t.is_nan()).then(|| (2.0 * distribution.cdf(-t.abs())).min(1.0))
 }
 
+/// How steep the straight line through points (x, y) is, and the bounds of its 95 % interval: least squares, with independent residuals of
+/// one variance. `None` of fewer than 3 points, or of points of one x.
+pub(crate) fn slope(points: &[(f64, f64)]) -> Option<(f64, f64, f64)> {
+    let freedom = points.len().checked_sub(2).filter(|freedom| *freedom > 0)? as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let squares: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    let slope = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum::<f64>() / squares;
+    let left: f64 = points.iter().map(|point| (point.1 - y - slope * (point.0 - x)).powi(2)).sum();
+    let half = t_quantile((1.0 + CONFIDENCE) / 2.0, freedom)? * (left / freedom / squares).sqrt();
+    (slope.is_finite() && half.is_finite()).then_some((slope, slope - half, slope + half))
+}
+
 /// Mean and sample standard deviation, which is 0 for a single value.
 pub(crate) fn moments(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
@@ -228,6 +241,15 @@ mod tests {
     use tidemark_measure::rng::Rng;
 
     const TRIALS: u64 = 2_000;
+
+    #[test]
+    fn a_line_has_the_slope_and_the_interval_of_the_textbook() {
+        // Residuals 1, -2, 1: their sum of squares is 6, with one degree of freedom; that of x is 2; t is 12.706.
+        let (slope, low, high) = slope(&[(1.0, 11.0), (2.0, 18.0), (3.0, 31.0)]).unwrap();
+        assert!((slope - 10.0).abs() < 1e-9 && (high - low - 2.0 * 12.706 * 3f64.sqrt()).abs() < 0.01);
+        assert_eq!(super::slope(&[(1.0, 1.0), (2.0, 2.0)]), None);
+        assert_eq!(super::slope(&[(1.0, 1.0); 5]), None);
+    }
 
     /// Normal numbers (Box and Muller, 1958) around 1 000, spread by a share of it.
     fn sample(rng: &mut Rng, count: usize, mean: f64, share: f64) -> Vec<f64> {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 pub mod commits;
 pub mod conduct;
+pub mod cycles;
 pub mod database;
 pub mod drivers;
 pub mod endpoints;
@@ -74,6 +75,8 @@ families! {
     Commits(commits::Commits),
     /// How the run went.
     Conduct(conduct::Conduct),
+    /// Cycles of tables that change.
+    Cycles(cycles::Cycles),
     /// What databases say of themselves.
     Database(database::Database),
     /// Whether drivers put the load on together.
@@ -127,6 +130,7 @@ impl What {
     /// state, of a second engine.
     pub fn is_evidence(&self) -> bool {
         use commits::Commits::Kept;
+        use cycles::Cycles::Answers as Replies;
         use database::Database::Ledger;
         use proof::Proof::{Bytes, Drivers};
         use repeats::Repeats::CrossCheck;
@@ -139,6 +143,7 @@ impl What {
             What::Database(Ledger { ledger, .. }) => ledger.missing == Some(0),
             What::Tables(Answers { known, .. }) => *known > 0,
             What::Commits(Kept { .. })
+            | What::Cycles(Replies { .. })
             | What::Samples(Verified { .. })
             | What::Steadiness(Settled { steady: true, .. })
             | What::Repeats(CrossCheck { .. }) => true,

@@ -42,7 +42,7 @@ impl Reference {
     pub fn kinds(&mut self, name: &str, kinds: &[&'static Mapping]) {
         let mut rows = String::new();
         let is_known = |kind: &&'static Mapping| self.kinds.iter().any(|known| std::ptr::eq(*known, *kind));
-        if self.table(name).is_some() && kinds.iter().all(|kind| is_known(&kind)) {
+        if self.table(name).is_some() && kinds.iter().all(is_known) {
             return;
         }
         let (known, kinds): (Vec<&'static Mapping>, Vec<_>) = kinds.iter().copied().partition(is_known);

@@ -4,6 +4,7 @@
 use crate::axis::{Axis, Unit, Value};
 use crate::record::{Note, Provenance, State};
 use crate::service_level::ServiceLevel;
+use crate::tuning::Tuning;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
@@ -35,6 +36,8 @@ pub struct Evaluation {
     pub order: String,
     /// Remarks on the document.
     pub notes: Vec<Note>,
+    /// The search for better settings whose trials the arms are; `None` where arms are compared as they are listed.
+    pub tuning: Option<Tuning>,
     /// Cells that could not be measured, or not at all, and why: whole sentences.
     pub missing: Vec<String>,
 }

@@ -24,10 +24,10 @@ pub const PERCENTILES: [f64; 9] = [0.50, 0.60, 0.80, 0.90, 0.95, 0.99, 0.999, 0.
 /// Its memory (about 270 kB) is taken when it counts for the first time, or is made [`ready`](Self::ready) to: records of
 /// runs are full of histograms that never counted anything. After that recording does not allocate, but for an operation
 /// of more than an hour that is the longest so far. Where counting is over, [`pack`](Self::pack) gives most of it back.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Histogram(Counts);
 
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 enum Counts {
     #[default]
     None,
@@ -51,6 +51,17 @@ fn dense() -> hdrhistogram::Histogram<u64> {
 #[derive(Debug, thiserror::Error)]
 #[error("a stored histogram is damaged: {0}")]
 pub struct Damaged(String);
+
+/// A copy has what was counted, without the memory that only counting needs: copies are made to be kept or sent.
+impl Clone for Histogram {
+    fn clone(&self) -> Self {
+        match &self.0 {
+            Counts::None => Self::default(),
+            Counts::Dense(inner) => Self::packed(inner),
+            Counts::Packed(buckets) => Self(Counts::Packed(buckets.clone())),
+        }
+    }
+}
 
 impl Histogram {
     /// An empty histogram.
@@ -356,7 +367,8 @@ mod tests {
         }
         dense.record(30 * ROOM_NS);
         dense.record(0);
-        let mut packed = dense.clone();
+        let mut packed = Histogram::new();
+        packed.add(&dense);
         packed.pack();
         assert!(matches!(packed.0, Counts::Packed(_)));
         let fractions = [0.0, 1e-9, 0.1, 0.5, 0.75, 0.99, 0.999, 1.0];
@@ -367,9 +379,12 @@ mod tests {
         assert_eq!(answers(&packed), answers(&dense));
         assert!((packed.mean() / dense.mean() - 1.0).abs() < 1e-9, "{} {}", packed.mean(), dense.mean());
         assert!(packed.buckets().eq(dense.buckets()));
-        let (mut once_more, mut twice) = (packed.clone(), dense.clone());
+        let copy = dense.clone();
+        assert!(matches!((&copy.0, &dense.0), (Counts::Packed(_), Counts::Dense(_))), "a copy is to be kept");
+        assert_eq!(answers(&copy), answers(&dense));
+        let (mut once_more, mut twice) = (packed.clone(), Histogram::new());
         once_more.add(&packed);
-        twice.add(&dense);
+        (0..2).for_each(|_| twice.add(&dense));
         assert_eq!(answers(&once_more), answers(&twice));
         let again = Histogram::from_v2(&dense.to_v2()).unwrap();
         assert_eq!(answers(&again), answers(&dense));

@@ -20,6 +20,7 @@
 //! | [`host`] | machines: what they are, and how busy they are |
 //! | [`observation`] | what nodes did while a load was on |
 //! | [`evaluation`] | the record of an evaluation: arms, loads, levels |
+//! | [`tuning`] | settings, their values, and the record of a search for better ones |
 //! | [`record`] | what a run leaves behind, for the store, the judge and the report |
 
 pub mod axis;
@@ -38,6 +39,7 @@ pub mod service_level;
 pub mod steady;
 pub mod tally;
 pub mod think;
+pub mod tuning;
 pub mod units;
 pub mod verification;
 pub mod wire;

@@ -7,6 +7,7 @@
 mod cells;
 mod check;
 mod fingerprint;
+mod tuning;
 
 pub use cells::CellPlace;
 
@@ -20,6 +21,7 @@ use tidemark_measure::evaluation::{Level, REPEATS_LEAST, Search};
 use tidemark_measure::record::Note;
 use tidemark_measure::rng;
 use tidemark_measure::service_level::ServiceLevel;
+use tidemark_measure::tuning::Tuning;
 
 /// A validated evaluation document.
 #[derive(Clone, Debug)]
@@ -40,6 +42,9 @@ pub struct Evaluation {
     pub until: Option<f64>,
     /// The order of the runs.
     pub order: Order,
+    /// What the search for better settings is about, if it is one: the only arm is its baseline then, and the others are added as it
+    /// goes on, by [`Evaluation::add`].
+    pub tuning: Option<Tuning>,
     /// Notes on behaviour that the author may not expect.
     pub notes: Vec<Note>,
     /// What the arms and loads were read from.
@@ -221,5 +226,10 @@ pub fn read(
     environment: &Environment<'_>,
 ) -> Result<(Evaluation, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (mut evaluation, remarks) = crate::yaml::evaluation(text, directory, environment)?;
-    check::check(&mut evaluation, environment, remarks).map(|remarks| (evaluation, remarks))
+    let remarks = check::check(&mut evaluation, environment, remarks)?;
+    if let Some(mut ends) = tuning::with_ends(&evaluation, environment)? {
+        // What is wrong with a value of a setting is found before anything runs.
+        check::check(&mut ends, environment, Vec::new())?;
+    }
+    Ok((evaluation, remarks))
 }

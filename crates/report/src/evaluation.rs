@@ -8,6 +8,7 @@
 //! | `tables` | what a report says: the tables that HTML and Markdown share |
 //! | `drawings` | its figures, section by section |
 //! | `heat` | latencies over time, collected second by second |
+//! | `tuning` | the search for better settings, if it is one |
 //! | `page`, `markdown` | how it looks |
 //! | `data` | CSV and JSON |
 
@@ -20,6 +21,7 @@ mod panel;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod tuning;
 
 pub use data::{csv, json};
 pub use heat::Heat;

@@ -5,6 +5,7 @@
 
 mod bars;
 mod chart;
+mod cycles;
 mod drivers;
 mod endpoints;
 mod figure;
@@ -20,6 +21,7 @@ mod series;
 mod sweep;
 
 pub(crate) use bars::{Bar, Group, bars};
+pub(crate) use cycles::of_cycles;
 pub use drivers::throughput_of_drivers;
 pub use figure::Figure;
 pub(crate) use figure::STYLE;

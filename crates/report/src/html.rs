@@ -5,6 +5,7 @@ pub(crate) mod parts;
 
 use crate::commits;
 use crate::content;
+use crate::cycles;
 use crate::databases;
 use crate::drivers;
 use crate::endpoints;
@@ -38,6 +39,9 @@ const MOST_ENDPOINTS: usize = 24;
 /// Drivers whose table is shown unfolded.
 const MOST_DRIVERS: usize = 20;
 
+/// Cycles that are shown unfolded.
+const MOST_CYCLES: usize = 48;
+
 /// Stages whose proofs are shown unfolded.
 const MOST_PROOFS: usize = 8;
 
@@ -55,6 +59,7 @@ pub fn html(run: &Run, judgement: &Judgement) -> String {
         (by_drivers(run, points))
         (nodes(run, points))
         (tables(run))
+        (cycled(run, points))
         (committed(run))
         (databases(run))
         (proofs(run, judgement))
@@ -102,6 +107,9 @@ fn contents(run: &Run) -> Vec<(String, String)> {
     }
     if queries::works(run).next().is_some() {
         links.push(("tables".into(), "Tables and queries".into()));
+    }
+    if !cycles::works(run).is_empty() {
+        links.push(("cycles".into(), "Cycles of tables".into()));
     }
     if commits::works(run).next().is_some() {
         links.push(("commits".into(), "Commits to tables".into()));
@@ -268,8 +276,11 @@ fn tables(run: &Run) -> Markup {
                 }
                 @let explained = queries::explained(run);
                 @if !explained.is_empty() {
-                    h3 { "The longest queries, and what storage saw of them" }
+                    h3 { "The longest queries, and what was seen of them" }
                     ul { @for sentence in &explained { li { (sentence) } } }
+                }
+                @if let Some((under, legend)) = queries::beneath(run) {
+                    h3 { "What nodes did under each query" } (under.html()) (paragraph("legend", &legend))
                 }
                 @if !rankings.is_empty() {
                     h3 { "Rankings by bytes read, compared" }
@@ -282,6 +293,24 @@ fn tables(run: &Run) -> Markup {
                     @for sentence in queries::making(run) { (paragraph("", &sentence)) }
                     (made.html())
                 }
+            }
+            "\n"
+        }
+    }
+}
+
+/// What tables went through, and how their queries fared.
+fn cycled(run: &Run, points: usize) -> Markup {
+    let works = cycles::works(run);
+    let queries = cycles::queries(run);
+    html! {
+        @if !works.is_empty() {
+            section id="cycles" {
+                h2 { "Cycles of tables" } "\n"
+                (charts("cycles", &figures::of_cycles(&works, points)))
+                (maybe_folded("Cycle by cycle", &cycles::cycles(run), MOST_CYCLES))
+                (paragraph("legend", cycles::LEGEND))
+                @if !queries.is_empty() { h3 { "Queries in the first and in the last cycle" } (queries.html()) }
             }
             "\n"
         }

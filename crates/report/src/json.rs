@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tidemark_judge::causes::{Group, groups};
 use tidemark_judge::evaluation::totals;
-use tidemark_judge::{Finding, Judgement, verdict_sentences};
+use tidemark_judge::{Finding, Judgement, UnderQuery, beneath, verdict_sentences};
 use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
 use tidemark_measure::record::{self, Run};
@@ -101,6 +101,8 @@ struct RunStage<'a> {
     proof: Option<&'a record::Proof>,
     /// Figures that users know its workloads by.
     figures: Vec<RunFigure<'a>>,
+    /// What nodes did under its queries: of those that ran alone for the time of a few samples.
+    under_queries: Vec<UnderQuery<'a>>,
     /// What each driver did, by its place in `drivers` and the work's in `works`; none where there were no drivers.
     shares: &'a [record::Share],
 }
@@ -264,7 +266,7 @@ pub fn json(run: &Run, judgement: &Judgement) -> String {
     serde_json::to_string_pretty(&document).expect("plain data with string keys is always JSON")
 }
 
-fn stage<'a>(run: &Run, stage: &'a record::Stage) -> RunStage<'a> {
+fn stage<'a>(run: &'a Run, stage: &'a record::Stage) -> RunStage<'a> {
     RunStage {
         id: &stage.id,
         name: &stage.name,
@@ -276,6 +278,7 @@ fn stage<'a>(run: &Run, stage: &'a record::Stage) -> RunStage<'a> {
         cell: stage.cell.as_ref(),
         proof: stage.proof.as_ref(),
         figures: tidemark_judge::figures(run, stage).into_iter().map(RunFigure::from).collect(),
+        under_queries: beneath(run, stage).queries,
         shares: &stage.shares,
     }
 }

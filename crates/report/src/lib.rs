@@ -8,6 +8,7 @@
 //! | [`figures`] | figures as SVG and PNG, for the report, for files and for the console |
 //! | `content` | what a report says: the tables that HTML and Markdown share |
 //! | `commits` | the tables about commits to tables |
+//! | `cycles` | the tables about cycles of tables that change |
 //! | `databases`, `drivers` | the tables about databases and drivers |
 //! | `sweep` | the tables about sweeps and proofs |
 //! | `html`, `markdown` | how it looks |
@@ -19,6 +20,7 @@ mod commits;
 mod content;
 mod cosbench;
 mod csv;
+mod cycles;
 mod databases;
 mod drivers;
 mod endpoints;

@@ -2,6 +2,7 @@
 
 use crate::commits;
 use crate::content;
+use crate::cycles;
 use crate::databases;
 use crate::drivers;
 use crate::endpoints;
@@ -45,6 +46,10 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
         text += &format!("{}\n\n", plain(queries::LEGEND));
         text += &queries::explained(run).iter().map(|one| format!("- {}\n", plain(one))).collect::<String>();
         text += "\n";
+        if let Some((under, legend)) = queries::beneath(run) {
+            text +=
+                &format!("### What nodes did under each query\n\n{}{}\n\n", under.markdown(), plain(&legend));
+        }
         let rankings = queries::rankings(run);
         if !rankings.is_empty() {
             text += &format!("{}{}\n\n", rankings.markdown(), plain(queries::RANKINGS));
@@ -54,6 +59,14 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
         }
         text += &queries::making(run).iter().map(|one| format!("{}\n\n", plain(one))).collect::<String>();
         text += &table(&queries::made(run), "");
+    }
+    if !cycles::works(run).is_empty() {
+        text += "## Cycles of tables\n\n";
+        text += &format!("{}{}\n\n", cycles::cycles(run).markdown(), plain(cycles::LEGEND));
+        let queries = cycles::queries(run);
+        if !queries.is_empty() {
+            text += &format!("### Queries in the first and in the last cycle\n\n{}", queries.markdown());
+        }
     }
     if commits::works(run).next().is_some() {
         text += "## Commits to tables\n\n";

@@ -3,6 +3,7 @@
 use crate::content::NONE;
 use crate::table::{Table, Tone};
 use tidemark_judge::ranking::{self, COUNT, Ranking};
+use tidemark_judge::{Beneath, Gateways, UnderQuery};
 use tidemark_measure::record::{Answer, QueryUse, Run, Stage, StorageUse, TablesUse, Work};
 use tidemark_measure::units;
 
@@ -282,18 +283,25 @@ pub(crate) fn rankings(run: &Run) -> Table {
 /// The heading of how many of the queries that read most are the same.
 const MOST_READ: &str = "Most read in both";
 
-/// The longest queries of each work, each in a sentence with what storage saw of it, or else with what its engine says.
+/// The longest queries of each work, each in a few sentences: what storage saw of it, or else what its engine says, and what nodes did.
 pub(crate) fn explained(run: &Run) -> Vec<String> {
     let mut sentences = Vec::new();
     for (stage, used) in works(run) {
+        let beneath = tidemark_judge::beneath(run, stage);
         let mut longest: Vec<_> =
             executions(used).into_iter().filter_map(|one| Some((one.time_ns()?, one))).collect();
         longest.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
         for (time_ns, one) in longest.into_iter().take(EXPLAINED) {
             let of_median = one.done().find(|one| one.took_ns == time_ns);
-            let Some(why) = of_median.and_then(|one| as_seen(one).or_else(|| as_told(one))) else { continue };
+            let under =
+                beneath.queries.iter().find(|under| (under.work, under.query) == (&used.work, one.query));
+            let told = of_median.and_then(|one| as_seen(one).or_else(|| as_told(one)));
+            let facts: Vec<String> = told.into_iter().chain(under.and_then(as_observed)).collect();
+            if facts.is_empty() {
+                continue;
+            }
             let what = format!("{} {}", name(stage, used), one.query);
-            sentences.push(format!("{what} took {}. {why}", units::duration_ns(time_ns)));
+            sentences.push(format!("{what} took {}. {}", units::duration_ns(time_ns), facts.join(" ")));
         }
     }
     sentences
@@ -315,6 +323,116 @@ fn as_seen(execution: &QueryUse) -> Option<String> {
         units::duration_ns(left)
     ))
 }
+
+/// What nodes did under a query, if anything is known of it.
+fn as_observed(under: &UnderQuery<'_>) -> Option<String> {
+    let mut facts = Vec::new();
+    facts.extend(under.busy_ratio.map(|busy| format!("processors were {} busy", units::percent(busy))));
+    let disks = under.disk_read_bytes_per_s.zip(under.disk_written_bytes_per_s);
+    facts.extend(
+        disks.map(|(read, written)| {
+            format!("disks read {} and wrote {}", per_second(read), per_second(written))
+        }),
+    );
+    facts.extend(under.gateways.map(|gateways| {
+        let share = under
+            .gateway_share()
+            .map_or(String::new(), |share| format!(", {} of what the query read", units::percent(share)));
+        format!(
+            "gateways gave {} in {} reads{share}",
+            units::bytes(gateways.read_bytes as u64),
+            whole(gateways.reads)
+        )
+    }));
+    (!facts.is_empty()).then(|| format!("Meanwhile {}.", facts.join("; ")))
+}
+
+fn per_second(bytes: f64) -> String {
+    format!("{}/s", units::bytes(bytes as u64))
+}
+
+fn whole(number: f64) -> String {
+    units::count(number.round() as u64)
+}
+
+/// What nodes did under each query, with what that is for those who read it; `None` where no query had nodes to itself.
+pub(crate) fn beneath(run: &Run) -> Option<(Table, String)> {
+    let mut table = Table::new("What nodes did under each query").words(["Stage", "Query"]).numbers([
+        "Executions",
+        "Time",
+        "Processors",
+        "Disks read",
+        "Disks wrote",
+        "Gateway reads",
+        "Gateway gave",
+        "Gateway writes",
+        "Gateway took",
+        "Query read",
+        GAVE,
+    ]);
+    let (mut nodes, mut too_short, mut has_gateways) = (Vec::new(), 0u64, false);
+    for stage in &run.stages {
+        let Beneath { queries, too_short: short, nodes: of } = tidemark_judge::beneath(run, stage);
+        (nodes, too_short) = (of, too_short.saturating_add(short));
+        let mut queries: Vec<_> = queries.into_iter().filter(|under| as_observed(under).is_some()).collect();
+        queries.sort_by_key(|under| natural(under.query));
+        for under in queries {
+            has_gateways |= under.gateways.is_some();
+            let used =
+                works(run).find(|(other, used)| std::ptr::eq(*other, stage) && used.work == under.work);
+            let told = |value: Option<f64>, tell: fn(f64) -> String| value.map_or(NONE.into(), tell);
+            let gateways = |of: fn(Gateways) -> f64, tell| told(under.gateways.map(of), tell);
+            let bytes = |bytes: f64| units::bytes(bytes as u64);
+            let cells = vec![
+                used.map_or_else(|| stage.id.clone(), |(stage, used)| name(stage, used)),
+                under.query.to_owned(),
+                units::count(under.executions),
+                units::duration_ns(under.took_ns),
+                told(under.busy_ratio, units::percent),
+                told(under.disk_read_bytes_per_s, per_second),
+                told(under.disk_written_bytes_per_s, per_second),
+                gateways(|all| all.reads, whole),
+                gateways(|all| all.read_bytes, bytes),
+                gateways(|all| all.writes, whole),
+                gateways(|all| all.written_bytes, bytes),
+                under.engine_read_bytes.map_or(NONE.into(), units::bytes),
+                told(under.gateway_share(), |share| format!("{share:.2}")),
+            ];
+            table.row(Tone::Plain, cells);
+        }
+    }
+    if table.is_empty() {
+        return None;
+    }
+    let mut legend = format!(
+        "Of executions that ran alone, and for the time of three samples or more: means over the samples that cover them, each weighted by \
+         how much of it does; at both ends, a part of a sample is of what ran before and after. Nodes: {}. Processors is the share of \
+         theirs that was used, by whatever it was; disks are those that lie on no other, their bytes those of all.",
+        nodes.join(", ")
+    );
+    if has_gateways {
+        legend += " What gateways gave and took is their own count for one execution, whoever asked. Query read is what Tidemark's client \
+                   counted, or else what the engine says that it read; gave / read is well below 1 where something above the gateways had a \
+                   part of it in memory.";
+    }
+    match too_short {
+        0 => {}
+        1 => legend += " One execution was too short to tell.",
+        short => legend += &format!(" {} executions were too short to tell.", units::count(short)),
+    }
+    let table =
+        ["Processors", "Disks read", "Disks wrote", "Gateway reads", "Gateway gave", "Query read", GAVE]
+            .into_iter()
+            .fold(table, |table, title| table.without_if_all(title, NONE));
+    // Queries write nothing, as a rule.
+    let table = ["Gateway writes", "Gateway took"]
+        .into_iter()
+        .fold(table, |table, title| table.without_if_all(title, NONE).without_if_same(title));
+    Some((table.without_if_same("Stage").without_if_same("Executions"), legend))
+}
+
+/// The heading of what gateways gave of every byte that a query read.
+const GAVE: &str = "Gave / read";
 
 /// What its engine says of an execution, if it says where the time went.
 fn as_told(execution: &QueryUse) -> Option<String> {
@@ -422,6 +540,42 @@ mod tests {
             "{sentences:?}"
         );
         assert_eq!(sentences.iter().filter(|sentence| sentence.contains("power")).count(), EXPLAINED);
+    }
+
+    #[test]
+    fn nodes_are_told_of_the_queries_that_had_them_to_themselves() {
+        let mut run = sample::queries();
+        let (table, legend) = beneath(&run).unwrap();
+        let rows = table.texts();
+        let headings = [
+            "Query",
+            "Time",
+            "Processors",
+            "Disks read",
+            "Disks wrote",
+            "Gateway reads",
+            "Gateway gave",
+            "Query read",
+            GAVE,
+        ];
+        assert_eq!(rows[0], headings, "nothing was written, and one stream ran in one stage");
+        let names: Vec<_> = rows[1..].iter().map(|row| row[0].as_str()).collect();
+        assert_eq!(names, ["q15", "q16", "q17", "q18", "q19", "q20", "q21", "q22"]);
+        assert_eq!(
+            rows[8],
+            ["q22", "2.20 s", "40.00 %", "70.0 MB/s", "1.00 MB/s", "264", "88.0 MB", "110 MB", "0.80"]
+        );
+        assert!(
+            legend.contains("Nodes: storage-1.") && legend.contains(" 14 executions were too short"),
+            "{legend}"
+        );
+        let told = explained(&run);
+        assert!(
+            told[0].contains("Meanwhile processors were 40.00 % busy") && told[0].contains("80.00 % of what"),
+            "{told:?}"
+        );
+        run.nodes.clear();
+        assert!(beneath(&run).is_none());
     }
 
     #[test]

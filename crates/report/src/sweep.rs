@@ -142,6 +142,11 @@ fn same<'a>(mut all: impl Iterator<Item = &'a Vec<String>>) -> Option<&'a Vec<St
     all.all(|other| other == first).then_some(first)
 }
 
+/// Whether the I/O is Tidemark's own: how databases and the stores under tables do theirs, nobody has looked at.
+fn is_at_hand(proof: &Proof) -> bool {
+    proof.databases.is_empty() && proof.tables.is_empty() && proof.commits.is_empty()
+}
+
 /// The stages with a proof: what was done around the load, and what the devices saw of it. What all of them have in
 /// common is left to [`proof_notes`].
 pub(crate) fn proofs(run: &Run, judgement: &Judgement) -> Table {
@@ -176,8 +181,7 @@ pub(crate) fn proofs(run: &Run, judgement: &Judgement) -> Table {
         let mut cells = vec![
             stage.id.clone(),
             or_none(proof.cache.map(|cache| cache.name().into()).unwrap_or_default()),
-            match (proof.databases.is_empty(), proof.direct) {
-                // How a database does its I/O, nobody has looked at.
+            match (is_at_hand(proof), proof.direct) {
                 (false, _) => or_none(String::new()),
                 (true, true) => "yes".into(),
                 (true, false) => "no".into(),

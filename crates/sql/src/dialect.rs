@@ -25,6 +25,20 @@ impl Dialect {
         }
     }
 
+    /// The product, with its version as the server says it: `PostgreSQL 15.18` of `15.18 (Debian ...)`.
+    pub fn product(self, version: &str) -> String {
+        let number = version.split([' ', '-']).next().unwrap_or_default();
+        let name = match self {
+            Dialect::Postgres => "PostgreSQL",
+            // It says which version of PostgreSQL it is like.
+            Dialect::Cockroach => return "CockroachDB".into(),
+            Dialect::Mysql if version.contains("MariaDB") => "MariaDB",
+            Dialect::Mysql if number.is_empty() => self.name(),
+            Dialect::Mysql => "MySQL",
+        };
+        format!("{name} {number}").trim_end().to_owned()
+    }
+
     /// Begins a transaction.
     pub fn begin(self, isolation: Option<Isolation>) -> String {
         match (self, isolation) {

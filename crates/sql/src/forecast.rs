@@ -38,6 +38,10 @@ impl Forecaster for Preview {
                 let rows = rows(&data).saturating_mul(job.instances.count() as u64);
                 Some(format!("{} rows are loaded", units::count(rows)))
             }
+            Purpose::Load => Some(match work.load.workers {
+                1 => "the stream is through".to_owned(),
+                streams => format!("all {streams} streams are through"),
+            }),
             _ if job.instances.count() > 1 => Some("the tables of all instances are dropped".to_owned()),
             _ if data.tables().len() == 1 => Some("the table is dropped".to_owned()),
             _ => Some(format!("the {} tables are dropped", data.tables().len())),

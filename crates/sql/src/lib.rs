@@ -24,6 +24,7 @@
 //! | [`Failure`] | why something failed, and what that means for the transaction |
 //! | `preflight`, `prepare`, `admin` | what is asked and done before the load |
 //! | `evidence`, `counted` | what a database counts, and how durable it is set; what its clients counted |
+//! | `recorded` | executions of queries in streams, one by one |
 //! | `plans` | what the planner makes of a load's statements |
 //! | `ledger` | commits that clients know of, compared with what the database holds |
 //! | `forecast`, `policy` | what works will do, and what they touch on this machine |
@@ -98,6 +99,7 @@ mod policy;
 pub mod postgres;
 mod preflight;
 mod prepare;
+mod recorded;
 mod replication;
 pub mod rows;
 pub mod schema;

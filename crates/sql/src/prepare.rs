@@ -11,6 +11,7 @@ use crate::job::{Checks, Endpoint, Job, Program, Purpose, Reads, Role, Target};
 use crate::ledger;
 use crate::plans::{self, Plans};
 use crate::preflight::{self, Needs};
+use crate::recorded::Recorded;
 use crate::replication::{self, Observer, Observing};
 use crate::server::Server;
 use crate::sessions::Databases;
@@ -82,6 +83,8 @@ pub(crate) struct Ready {
     checks: Vec<(Arc<Server>, Check)>,
     /// What its loads are known by.
     figures: Vec<DeclaredFigure>,
+    /// The loads of which each execution is recorded.
+    recorded: Vec<Recorded>,
     devices: Option<Counters>,
     /// The other programs that do loads of the plan.
     programs: Vec<program::Found>,
@@ -98,6 +101,7 @@ impl Ready {
             stage: Vec::new(),
             checks: Vec::new(),
             figures: Vec::new(),
+            recorded: Vec::new(),
             devices: None,
             programs: Vec::new(),
         };
@@ -168,7 +172,7 @@ impl Ready {
         servers.iter().map(observer).collect()
     }
 
-    fn carrier(&self, work: &Work, notes: &mut Vec<Note>) -> Result<Carrier, String> {
+    fn carrier(&mut self, work: &Work, notes: &mut Vec<Note>) -> Result<Carrier, String> {
         let job = Job::of(work).ok_or("its job is not one on databases")?;
         let servers = self.servers(&job.instances)?;
         let (family, _) = workload::find(&job.workload.name).ok_or("its workload is unknown here")?;
@@ -176,8 +180,7 @@ impl Ready {
         let data = DataSet::new(family.name, Arc::clone(&workload), job.instances.first().dialect);
         let made = try_together(&servers, |server| self.make_ready(job, &data, &*workload, server))?;
         let sessions = |workload: Arc<dyn Runnable>, instances: &Instances, servers, route| {
-            let sessions = Databases::new(workload, instances, servers, route, &job.settings, &self.counted);
-            Carrier::Sessions(Box::new(sessions))
+            Databases::new(workload, instances, servers, route, &job.settings, &self.counted)
         };
         let (mut left, mut said) = (false, Vec::new());
         for one in made {
@@ -197,7 +200,11 @@ impl Ready {
             }
             Purpose::Load => {
                 let serving = job.serving();
-                sessions(workload, &serving, self.servers(&serving)?, Route::BySlot)
+                let recorded = Recorded::of(work, job, family.name, &*workload);
+                let executions = recorded.as_ref().map(|recorded| Arc::clone(&recorded.executions));
+                let sessions = sessions(workload, &serving, self.servers(&serving)?, Route::BySlot);
+                self.recorded.extend(recorded);
+                Carrier::Sessions(Box::new(sessions.recording(executions)))
             }
             _ if !left => Carrier::Done(summed_up(&job.instances.names(), &said)),
             // What is in some of the databases already, the loader finds there.
@@ -207,7 +214,8 @@ impl Ready {
                     Server::resolve(&target).map(Arc::new).map_err(|error| error.to_string())
                 };
                 let servers = servers.iter().map(patient).collect::<Result<_, _>>()?;
-                sessions(Arc::new(Loader(data)), &job.instances, servers, Route::BySpace)
+                let sessions = sessions(Arc::new(Loader(data)), &job.instances, servers, Route::BySpace);
+                Carrier::Sessions(Box::new(sessions))
             }
         })
     }
@@ -357,10 +365,11 @@ fn must_be_there(found: &Found, data: &DataSet, target: &Target) -> Result<(), S
 impl Prepared for Ready {
     fn open(&mut self, works: &[&Work], notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
         self.counted.take();
-        let open = |work: &&Work| {
+        self.recorded.clear();
+        let mut open = |work: &&Work| {
             self.carrier(work, notes).map_err(|error| format!("work `{}`: {error}", work.name))
         };
-        let carriers = works.iter().map(open).collect::<Result<_, _>>()?;
+        let carriers = works.iter().map(&mut open).collect::<Result<_, _>>()?;
         let mut servers: Vec<Arc<Server>> = Vec::new();
         let mut checks: Vec<(Arc<Server>, Check)> = Vec::new();
         for job in works.iter().filter_map(|work| Job::of(work)) {
@@ -441,6 +450,8 @@ impl Prepared for Ready {
         }
         proof.checks = together(&std::mem::take(&mut self.checks), |(server, check)| made(server, check));
         proof.figures = std::mem::take(&mut self.figures);
+        let recorded = std::mem::take(&mut self.recorded);
+        proof.tables = recorded.iter().map(|recorded| recorded.used(&proof.databases)).collect();
         Some(proof)
     }
 }

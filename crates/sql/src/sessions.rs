@@ -18,6 +18,7 @@ use tidemark_load::engine::{OpenError, Session, Sessions, ThreadContext};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::EndpointKind;
 use tidemark_reactor::{Examples, Reactor, Slots, Spawn};
+use tidemark_tpc::executions::Executions;
 
 /// The sessions of a work.
 pub(crate) struct Databases {
@@ -31,6 +32,8 @@ pub(crate) struct Databases {
     counted: Arc<Counted>,
     /// How its clients keep a ledger, if they do.
     keeping: Option<Keeping>,
+    /// Where executions of queries go, if each is recorded.
+    executions: Option<Arc<Executions>>,
 }
 
 impl Databases {
@@ -56,7 +59,13 @@ impl Databases {
         let statements = Arc::new(Statements::new(&begin, own));
         let (names, settings, counted) = (instances.names().into(), settings.clone(), Arc::clone(counted));
         let (servers, actions) = (servers.into(), actions.into());
-        Self { workload, servers, names, route, statements, settings, actions, counted, keeping }
+        let executions = None;
+        Self { workload, servers, names, route, statements, settings, actions, counted, keeping, executions }
+    }
+
+    /// The same, which record each execution of a query.
+    pub(crate) fn recording(self, executions: Option<Arc<Executions>>) -> Self {
+        Self { executions, ..self }
     }
 }
 
@@ -76,6 +85,7 @@ impl Sessions for Databases {
             actions: Arc::clone(&self.actions),
             counted: Arc::clone(&self.counted),
             counts: self.servers.iter().map(|_| RefCell::default()).collect(),
+            executions: self.executions.clone(),
         });
         let place = |slot: u32| Place::of(&self.servers, context.first_slot, slot);
         // All connections are there before the load begins: to connect is no part of its first transactions.

@@ -9,6 +9,7 @@ use crate::counted::{Counted, Counts};
 use crate::failure::Failure;
 use crate::job::Settings;
 use crate::ledger::Client;
+use crate::recorded::execution;
 use crate::server::Server;
 use crate::statement::{Control, Statements};
 use crate::transaction::{End, Transaction};
@@ -21,6 +22,7 @@ use tidemark_load::engine::{Operation, Outcome, Tick};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::rng::Rng;
 use tidemark_reactor::{Examples, Mailbox, Reactor, Task};
+use tidemark_tpc::executions::Executions;
 
 /// How long a slot waits to connect again after it could not, or was cut off: a dead server is a failure of every operation,
 /// not of a million in every second.
@@ -40,6 +42,8 @@ pub(crate) struct Thread {
     pub(crate) counted: Arc<Counted>,
     /// Of each server.
     pub(crate) counts: Vec<RefCell<Counts>>,
+    /// Where executions of queries go, of a load of which each is recorded.
+    pub(crate) executions: Option<Arc<Executions>>,
 }
 
 impl Thread {
@@ -97,10 +101,18 @@ impl<W: Transact> Runnable for W {
         Box::pin(async move {
             let mut state = self.state();
             loop {
-                let (operation, _) = mailbox.next().await;
-                let operation = slot.directed(operation);
+                let (drawn, sent) = mailbox.next().await;
+                let operation = slot.directed(drawn);
                 let outcome = slot.perform(&*self, &operation, &mut state).await;
-                mailbox.complete(slot.thread.reactor.now(), outcome);
+                let done = slot.thread.reactor.now();
+                if let Some(executions) = &slot.thread.executions {
+                    let action = slot.thread.actions.get(usize::from(drawn.action));
+                    if let Some(action) = action.filter(|action| !action.writes) {
+                        let told = self.told(&state);
+                        executions.add(execution(&action.label, &drawn, sent, done, &outcome, told));
+                    }
+                }
+                mailbox.complete(done, outcome);
             }
         })
     }

@@ -28,7 +28,7 @@ use tidemark_load::engine::Operation;
 use tidemark_load::pacing::TerminalPause;
 use tidemark_load::source::Choice;
 use tidemark_measure::pick::Pick;
-use tidemark_measure::record::FigureOf;
+use tidemark_measure::record::{Answer, FigureOf};
 use tidemark_measure::rng::Rng;
 
 /// All families of workloads: the list to which the next one is added.
@@ -142,6 +142,12 @@ pub trait Workload: Send + Sync {
         None
     }
 
+    /// The scale factor of its tables, of workloads that have [orders](Self::orders) and are looked at query by query: each execution
+    /// of an action that writes nothing is then recorded.
+    fn scale(&self) -> Option<String> {
+        None
+    }
+
     /// The terminals that its clients are, if people are at them.
     fn terminals(&self) -> Option<Terminals> {
         None
@@ -183,9 +189,23 @@ pub trait Transact: Workload + Sized + 'static {
         rng: &mut Rng,
         state: &mut Self::State,
     ) -> impl Future<Output = Result<End, Failure>>;
+
+    /// What it found in the answer of the last query, of workloads that are looked at query by query.
+    fn told(&self, _state: &Self::State) -> Told {
+        Told::default()
+    }
 }
 
 pub use crate::slot::Runnable;
+
+/// What a workload found in the answer of a query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Its rows.
+    pub rows: u64,
+    /// What it was compared with.
+    pub answer: Answer,
+}
 
 /// Terminals with people at them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -56,6 +56,8 @@ pub(crate) enum When {
 pub(crate) enum Command {
     /// Run a document: a workload (Tidemark YAML, COSBench XML, fio job file) or an evaluation
     Run(Run),
+    /// Search for better settings of an evaluation with `tune`, and prove them
+    Tune(Box<Tune>),
     /// Show what a document will do and require, without running it
     Check(Check),
     /// Run an object load without a document
@@ -166,6 +168,21 @@ pub(crate) struct Run {
     pub(crate) labs: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) running: Running,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Tune {
+    #[command(flatten)]
+    pub(crate) run: Run,
+    /// Show what would be tried first, without running anything
+    #[arg(long, conflicts_with_all = ["apply", "undo"])]
+    pub(crate) dry_run: bool,
+    /// Put the better settings into effect, from the file that a search has written, with the arm's set_up and reset commands
+    #[arg(long, value_name = "SETTINGS", conflicts_with = "undo")]
+    pub(crate) apply: Option<PathBuf>,
+    /// Put the settings from before into effect again
+    #[arg(long, value_name = "SETTINGS")]
+    pub(crate) undo: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

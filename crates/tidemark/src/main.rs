@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let store = cli.store.clone();
     let done = match cli.command {
         Command::Run(arguments) => commands::run::run(&arguments, store, terminal),
+        Command::Tune(arguments) => commands::tune::tune(&arguments, store, terminal),
         Command::Object(arguments) => commands::object::run(&arguments, store, terminal),
         Command::Block(arguments) => commands::block::block(&arguments, store, terminal),
         Command::Check(arguments) => commands::check::check(&arguments, store, terminal),

@@ -40,6 +40,7 @@ fn a_real_gateway() {
     counts_equal_the_gateway_s_own_over_swift(&lab);
     objects_of_another_client_are_read_over_both(&lab);
     committers_on_one_table(&lab);
+    cycles_of_a_table(&lab);
     a_stopped_gateway_is_an_outage(&lab);
     a_corrupted_object_is_found(&lab);
     a_wrong_key_is_refused(&lab);
@@ -158,6 +159,34 @@ fn committers_on_one_table(lab: &Lab) {
         assert_eq!(record.findings("commits-kept").len(), 1);
         let lost = used["lost_races"].as_u64().unwrap();
         eprintln!("{committers} committers: 60 commits, each version made once; {lost} races lost");
+    }
+}
+
+/// A table ages and is compacted on the gateway: every answer is right, whichever way rows change.
+fn cycles_of_a_table(lab: &Lab) {
+    let (place, keys) = (Place::new(), lab.credentials());
+    let storage = format!(
+        "{{kind: s3, endpoint: '{}', access_key: '{}', secret_key: '{}'}}",
+        lab.endpoint(),
+        keys.access_key,
+        keys.secret_key
+    );
+    for merge in ["copy-on-write", "merge-on-read"] {
+        let text = format!(
+            "name: cycles\ntarget: {{kind: iceberg, bucket: lake, storage: {storage}}}\nstages:\n  - prepare: {{table: aged, fresh: true}}\n  \
+             - name: cycles\n    load: {{table: aged, cycles: 4, initial_rows: 2000, appends: 4, rows: 50, merge: {merge}, merged: 2%, \
+             compact_every: 2, target_size: 32KiB}}\n  - cleanup: {{table: aged}}\n"
+        );
+        let record = place.run(&place.write("cycles.yaml", &text));
+        assert_eq!(record.code, 0, "{} {}", record.stderr, record.value["findings"]);
+        let proof = &record.stage("cycles")["proof"];
+        let cycles = proof["cycles"][0]["cycles"].as_array().unwrap();
+        let rows: Vec<_> = cycles.iter().filter_map(|cycle| cycle["found"]["rows"].as_u64()).collect();
+        assert_eq!(rows, [2_200, 2_400, 2_600, 2_800]);
+        assert_eq!((record.findings("cycles-answers").len(), record.findings("commits-kept").len()), (1, 1));
+        let files: Vec<_> = cycles.iter().filter_map(|cycle| cycle["found"]["files"].as_u64()).collect();
+        assert!(files[2] < files[1], "{files:?}");
+        eprintln!("{merge}: 4 cycles, every answer right; {files:?} data files");
     }
 }
 

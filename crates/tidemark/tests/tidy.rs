@@ -63,7 +63,7 @@ fn allowed(expression: &str) -> bool {
 fn every_dependency_may_be_linked() {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform"])
+        .args(["metadata", "--format-version", "1", "--locked", "--all-features", "--filter-platform"])
         .args(["x86_64-unknown-linux-gnu", "--manifest-path"])
         .arg(root().join("Cargo.toml"))
         .output()

@@ -9,6 +9,7 @@
 //! | [`queries`] | the 22 queries |
 //! | [`parameters`] | what is put into them |
 //! | [`orders`] | their order in streams |
+//! | [`executions`] | what is recorded of each execution |
 //! | [`figures`] | power, throughput, and both in one number |
 //! | [`answer`] | an answer in a few numbers, so that two can be compared |
 //! | [`answers`] | answers that are known |
@@ -17,6 +18,7 @@
 pub mod answer;
 pub mod answers;
 pub mod ds;
+pub mod executions;
 pub mod figures;
 pub mod orders;
 pub mod parameters;

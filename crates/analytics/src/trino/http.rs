@@ -103,7 +103,10 @@ impl Address {
         };
         let mut known = HeaderMap::new();
         let mut add = |name: HeaderName, text: &str| match HeaderValue::from_str(text) {
-            Ok(value) => Ok(drop(known.insert(name, value))),
+            Ok(value) => {
+                known.insert(name, value);
+                Ok(())
+            }
             Err(_) => {
                 Err(wrong(format!("`{name}: {text}` cannot be sent: letters, digits and - _ . can be")))
             }

@@ -5,6 +5,7 @@ use crate::commands::Commands;
 use crate::event::StopRequest;
 use crate::execute::ExecuteError;
 use std::path::Path;
+use tidemark_measure::tuning::TakesEffect;
 use tidemark_plan::evaluation::Arm as Document;
 use tidemark_plan::plan::Observe;
 use tidemark_plan::provisioner::{Progress, ProvisionError, Provisioner, Request, Variables};
@@ -17,6 +18,8 @@ pub(super) struct Arm {
     environment: Variables,
     /// In the order in which they are brought up.
     provisioners: Vec<Box<dyn Provisioner>>,
+    /// Whether the last of them is its shell commands.
+    has_commands: bool,
     /// How many of them are up, from the first.
     running: usize,
     /// Whether all of them are up and the arm can take load.
@@ -59,6 +62,7 @@ impl Arm {
         Self {
             name: document.name.clone(),
             environment: document.environment.iter().cloned().collect(),
+            has_commands: document.has_commands(),
             provisioners,
             running: 0,
             is_up: false,
@@ -74,8 +78,10 @@ impl Arm {
     /// Brings the arm up; false when the user stopped it. What is up by then, [`Arm::take_down`] takes down.
     pub(super) fn set_up(&mut self, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
         let mut progress = Lines(sink);
-        self.variables = self.environment.clone();
-        for provisioner in &mut self.provisioners {
+        if self.running == 0 {
+            self.variables = self.environment.clone();
+        }
+        for provisioner in self.provisioners.iter_mut().skip(self.running) {
             let mut up = provisioner.up(&self.variables, &mut progress);
             if up.is_ok() {
                 self.running += 1;
@@ -88,6 +94,35 @@ impl Arm {
         }
         self.is_up = true;
         Ok(true)
+    }
+
+    /// Takes over what another arm has up: all of it, if a run is enough for what differs to take effect; without its commands, if they have
+    /// to be run again; nothing, and the other is taken down, if everything has to be brought up again. The other is down afterwards.
+    ///
+    /// # Errors
+    /// What could not be taken down.
+    pub(super) fn take_over(
+        &mut self,
+        other: &mut Self,
+        change: TakesEffect,
+        sink: &mut dyn EvaluationSink,
+    ) -> Result<(), ExecuteError> {
+        match change {
+            TakesEffect::Rebuild => return other.take_down(sink),
+            TakesEffect::Restart => other.take_down_from(self.commands_at(), sink)?,
+            TakesEffect::Run => {}
+        }
+        // Its own are as new, and the same but for what was said.
+        std::mem::swap(&mut self.provisioners, &mut other.provisioners);
+        (self.running, self.is_up) = (std::mem::take(&mut other.running), std::mem::take(&mut other.is_up));
+        self.variables = std::mem::take(&mut other.variables);
+        self.variables.extend(self.environment.clone());
+        Ok(())
+    }
+
+    /// From where on its provisioners are shell commands: they come last.
+    fn commands_at(&self) -> usize {
+        self.provisioners.len() - usize::from(self.has_commands)
     }
 
     /// Makes the arm the same before each of its runs; false when the user stopped it.
@@ -104,10 +139,16 @@ impl Arm {
 
     /// Takes down what is up, the last first, whatever goes wrong with one of them; gives the first error.
     pub(super) fn take_down(&mut self, sink: &mut dyn EvaluationSink) -> Result<(), ExecuteError> {
+        self.take_down_from(0, sink)
+    }
+
+    /// The same of those from a place on.
+    fn take_down_from(&mut self, place: usize, sink: &mut dyn EvaluationSink) -> Result<(), ExecuteError> {
         self.is_up = false;
-        let running = std::mem::take(&mut self.running);
+        let left = self.running.min(place);
+        let running = std::mem::replace(&mut self.running, left);
         let (mut progress, mut first) = (Lines(sink), Ok(()));
-        for provisioner in self.provisioners[..running].iter_mut().rev() {
+        for provisioner in self.provisioners[left..running].iter_mut().rev() {
             let down = ended(&self.name, provisioner.down(&self.variables, &mut progress));
             first = first.and(down.map(drop));
         }
@@ -296,6 +337,48 @@ mod tests {
             let names: Vec<&str> =
                 calls.iter().filter_map(|call| call.rsplit_once(' ')).map(|two| two.0).collect();
             assert_eq!(names, down, "{fails}");
+        }
+    }
+
+    #[test]
+    fn an_arm_takes_over_what_need_not_be_brought_up_again() {
+        let cases: [(TakesEffect, &[&str], &[&str]); 3] = [
+            (TakesEffect::Run, &[], &[]),
+            (TakesEffect::Restart, &["commands down"], &["commands up", "commands wait"]),
+            (
+                TakesEffect::Rebuild,
+                &["commands down", "lab down"],
+                &["lab up", "lab wait", "commands up", "commands wait"],
+            ),
+        ];
+        for (change, down, up) in cases {
+            let calls = Arc::<Mutex<Vec<String>>>::default();
+            let made = |value: &str| {
+                let fake = |key| -> Box<dyn Provisioner> {
+                    Box::new(Fake { key, fails: "", calls: Arc::clone(&calls) })
+                };
+                let environment = vec![("GIVEN".to_owned(), value.to_owned())];
+                let document = Document { set_up: vec!["true".into()], environment, ..document() };
+                Arm::of(&document, vec![fake("lab"), fake("commands")])
+            };
+            let (mut one, mut other) = (made("1"), made("2"));
+            assert!(one.set_up(&mut Silent).unwrap());
+            let names = || -> Vec<String> {
+                let calls = std::mem::take(&mut *calls.lock().unwrap());
+                calls.iter().filter_map(|call| call.rsplit_once(' ')).map(|two| two.0.to_owned()).collect()
+            };
+            names();
+            other.take_over(&mut one, change, &mut Silent).unwrap();
+            assert_eq!(names(), down, "{change:?}");
+            assert!(!one.is_running() && other.is_up() == (change == TakesEffect::Run));
+            if !other.is_up() {
+                assert!(other.set_up(&mut Silent).unwrap());
+            }
+            assert_eq!(names(), up, "{change:?}");
+            assert_eq!(other.variable("GIVEN").as_deref(), Some("2"), "{change:?}");
+            assert_eq!(other.variable("LAB").as_deref(), Some("1"), "{change:?}");
+            other.take_down(&mut Silent).unwrap();
+            assert_eq!(names(), ["commands down", "lab down"], "{change:?}");
         }
     }
 

@@ -25,6 +25,7 @@ pub enum Commits {
 pub fn file_name(file: TableFile) -> &'static str {
     match file {
         TableFile::Data => "data files",
+        TableFile::Deletes => "files of deletes",
         TableFile::Manifest => "manifests",
         TableFile::ManifestList => "manifest lists",
         TableFile::Metadata => "versions",

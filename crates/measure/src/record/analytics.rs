@@ -169,6 +169,21 @@ pub struct CacheLayer {
     pub holds_data: bool,
 }
 
+impl TablesUse {
+    /// Adds what another process did of the same work: other streams of its queries, on the same clock, or the whole of what it made.
+    pub fn add(&mut self, other: TablesUse) {
+        self.made = self.made.take().or(other.made);
+        self.queries.extend(other.queries);
+        self.queries.sort_by_key(|query| query.began_ns.saturating_add(query.took_ns));
+        self.unlisted = self.unlisted.saturating_add(other.unlisted);
+        let new = |cache: &CacheLayer| !self.caches.contains(cache);
+        let caches: Vec<CacheLayer> = other.caches.into_iter().filter(new).collect();
+        self.caches.extend(caches);
+        self.data_bytes = self.data_bytes.or(other.data_bytes);
+        self.own_cpu_ns = self.own_cpu_ns.zip(other.own_cpu_ns).map(|(one, other)| one.saturating_add(other));
+    }
+}
+
 impl StorageUse {
     /// Adds the requests of another one.
     pub fn add(&mut self, other: &StorageUse) {
@@ -195,6 +210,26 @@ impl StorageUse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn streams_of_two_processes_are_one_work() {
+        let query = |stream, began_ns| QueryUse { stream, began_ns, took_ns: 1, ..QueryUse::default() };
+        let cache = CacheLayer { layer: "page cache".into(), ..CacheLayer::default() };
+        let used = |queries, unlisted| TablesUse {
+            work: "load".into(),
+            queries,
+            unlisted,
+            caches: vec![cache.clone()],
+            own_cpu_ns: Some(4),
+            ..TablesUse::default()
+        };
+        let mut one = used(vec![query(1, 5), query(1, 9)], 1);
+        one.add(used(vec![query(2, 7)], 2));
+        assert_eq!(
+            one,
+            TablesUse { own_cpu_ns: Some(8), ..used(vec![query(1, 5), query(2, 7), query(1, 9)], 3) }
+        );
+    }
 
     #[test]
     fn requests_add_up_and_sizes_stay_in_order() {

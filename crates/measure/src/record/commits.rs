@@ -63,6 +63,8 @@ pub enum TableFile {
     /// Rows.
     #[default]
     Data,
+    /// Which rows of data files are deleted.
+    Deletes,
     /// Which data files there are.
     Manifest,
     /// Which manifests a snapshot has.
@@ -130,6 +132,18 @@ pub struct TableHistory {
 }
 
 impl FileRequests {
+    /// Adds the requests of another, for files of the same kind.
+    pub fn add(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.read_bytes += other.read_bytes;
+        self.probes += other.probes;
+        self.writes += other.writes;
+        self.written_bytes += other.written_bytes;
+        self.deletes += other.deletes;
+        self.failed += other.failed;
+        self.waited_ns += other.waited_ns;
+    }
+
     /// All of them.
     pub fn all(&self) -> u64 {
         [self.reads, self.probes, self.writes, self.deletes].into_iter().fold(0, u64::saturating_add)

@@ -1,6 +1,6 @@
 //! What makes a stage's numbers evidence: what was done around its load, and what devices, clusters and databases counted.
 
-use super::{Aborts, CommitsUse, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, TablesUse};
+use super::{Aborts, CommitsUse, CyclesUse, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, TablesUse};
 use crate::kind::Cache;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -40,6 +40,8 @@ pub struct Proof {
     pub tables: Vec<TablesUse>,
     /// Commits to tables whose history is in storage: an entry for each work.
     pub commits: Vec<CommitsUse>,
+    /// Cycles of tables that change: an entry for each work.
+    pub cycles: Vec<CyclesUse>,
     /// What could not be checked, and why: whole sentences.
     pub unchecked: Vec<String>,
 }
@@ -55,6 +57,7 @@ impl Proof {
         self.add_figures(other.figures);
         self.tables.extend(other.tables);
         self.commits.extend(other.commits);
+        self.cycles.extend(other.cycles);
         // Both have asked for the same process.
         self.own = self.own.or(other.own);
         add(&mut self.drivers, other.drivers);
@@ -92,6 +95,16 @@ impl Proof {
     /// Adds figures that are not known yet.
     pub fn add_figures(&mut self, figures: Vec<DeclaredFigure>) {
         add(&mut self.figures, figures);
+    }
+
+    /// Adds what others made of tables and asked of them: each a part of the same works, or works of their own.
+    pub fn add_tables(&mut self, tables: Vec<TablesUse>) {
+        for table in tables {
+            match self.tables.iter_mut().find(|known| known.work == table.work) {
+                Some(known) => known.add(table),
+                None => self.tables.push(table),
+            }
+        }
     }
 
     /// Adds the ledgers that others kept: each of clients of its own.

@@ -4,7 +4,7 @@ use super::documents::canonical;
 use super::environment::Environment;
 use super::evaluation::ARMS;
 use super::observe::{OBSERVE, observe};
-use super::scope;
+use super::{scope, tuning};
 use crate::evaluation::Arm;
 use crate::plan::Observe;
 use crate::provisioner::Request;
@@ -31,26 +31,26 @@ static ARM_TARGET: Key<OneOrList<Refer>> = Key::new(
      COSBench files",
     OneOrList(Refer("target")),
 );
-static VARIABLES: Key<Variables> = Key::new(
+pub(super) static VARIABLES: Key<Variables> = Key::new(
     "environment",
     "Variables for `${NAME}` in the targets of its loads; they override the process's",
     Variables,
 );
-static SET_UP: Key<Commands> = Key::new(
+pub(super) static SET_UP: Key<Commands> = Key::new(
     "set_up",
     "Before its first run; lines `NAME=value` or `export NAME=value` that they print become variables",
     COMMANDS,
 );
-static RESET: Key<Commands> = Key::new("reset", "Before each of its runs", COMMANDS);
-static TEAR_DOWN: Key<Commands> = Key::new("tear_down", "At its end", COMMANDS);
+pub(super) static RESET: Key<Commands> = Key::new("reset", "Before each of its runs", COMMANDS);
+pub(super) static TEAR_DOWN: Key<Commands> = Key::new("tear_down", "At its end", COMMANDS);
 
 /// Shell commands.
-type Commands = OneOrList<Parsed<String>>;
+pub(super) type Commands = OneOrList<Parsed<String>>;
 
 const COMMANDS: Commands = OneOrList(Parsed("shell command", |text| Text.read(text)));
 
 /// Variables and their values.
-struct Variables;
+pub(super) struct Variables;
 
 impl Shape for Variables {
     fn schema(&self) -> serde_json::Value {
@@ -78,12 +78,17 @@ pub(super) struct ArmSource {
     pub(super) place: Range<usize>,
     /// Everything in it that can change the measurement.
     pub(super) definition: String,
+    /// As the document has it.
+    pub(super) node: Node,
+    /// The settings of a search that it has, name and value; none in other evaluations.
+    pub(super) settings: Vec<(String, String)>,
 }
 
-/// Reads the list under `arms`; `shared` is what is observed of all of them.
+/// Reads the list under `arms`, with the settings of a search; `shared` is what is observed of all of them.
 pub(super) fn arms(
     document: &mut Table<'_>,
     shared: &Observe,
+    settings: &[(String, String)],
     environment: &Environment<'_>,
 ) -> (Vec<Arm>, Vec<ArmSource>) {
     let nodes = document.list(&ARMS);
@@ -94,8 +99,10 @@ pub(super) fn arms(
     }
     let (mut arms, mut sources) = (Vec::<Arm>::new(), Vec::new());
     for node in nodes {
-        let table = document.part("an arm", node, &node.span).of(&ARM);
-        let (arm, source) = arm(table, node, shared, environment);
+        let with = if settings.is_empty() { node.clone() } else { tuning::arm_with(node, settings) };
+        let table = document.part("an arm", &with, &node.span).of(&ARM);
+        let (arm, source) = arm(table, &with, shared, environment);
+        let source = ArmSource { node: node.clone(), settings: settings.to_vec(), ..source };
         unique(document, node, "arm", &arm.name, arms.iter().map(|arm| arm.name.as_str()));
         arms.push(arm);
         sources.push(source);
@@ -117,7 +124,7 @@ pub(super) fn unique<'n>(
     }
 }
 
-fn arm(
+pub(super) fn arm(
     mut table: Table<'_>,
     node: &Node,
     shared: &Observe,
@@ -141,7 +148,7 @@ fn arm(
     arm.settings = settings(&arm, &targets);
     table.finish();
     let definition = canonical(node, &["description", "observe"]);
-    (arm, ArmSource { targets, place, definition })
+    (arm, ArmSource { targets, place, definition, node: node.clone(), settings: Vec::new() })
 }
 
 /// The targets under `target`: one, or one for each engine that its loads need.
@@ -199,7 +206,7 @@ fn variables(table: &mut Table<'_>) -> Vec<(String, String)> {
     variables
 }
 
-fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     name.bytes().all(plain) && !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())
 }

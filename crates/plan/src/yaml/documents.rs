@@ -1,14 +1,17 @@
 //! What the arms and loads of an evaluation were read from, and the plans that are made of it.
 
-use super::arms::ArmSource;
+use super::arms::{self, ARM, ArmSource};
 use super::levels::{self, Places, Put, Setting};
 use super::scope::{self, Lent, TARGET};
+use super::tuning;
 use super::{Environment, workload};
 use crate::engine::{Engine, Target};
+use crate::evaluation::Arm;
 use crate::level::not_taken;
-use crate::plan::{Drivers, Plan};
+use crate::plan::{Drivers, Observe, Plan};
 use crate::redact::is_secret;
 use crate::registry::{Changes, Format, Registry};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -109,6 +112,34 @@ pub(super) fn canonical(node: &Node, without: &[&str]) -> String {
 }
 
 impl Documents {
+    /// Reads the first arm again under another name, with these settings.
+    ///
+    /// # Errors
+    /// What is wrong with it, in the evaluation's text.
+    pub(crate) fn add_arm(
+        &mut self,
+        name: &str,
+        settings: &[(String, String)],
+        environment: &Environment<'_>,
+    ) -> Result<Arm, Vec<Diagnostic>> {
+        let Some(first) = self.arms.first() else {
+            return Err(vec![Diagnostic::error(0..0, "there is no arm to begin with", "")]);
+        };
+        let mut node = tuning::arm_with(&first.node, settings);
+        if let Some(entry) = node.entry_mut("name") {
+            entry.node.value = Value::Scalar(name.to_owned());
+        }
+        let document = Document::new(&self.text, environment.outside());
+        let table = Table::new("an arm", &node, &node.span, &document).of(&ARM);
+        let (arm, source) = arms::arm(table, &node, &Observe::default(), environment);
+        let (remarks, failed) = document.log.close();
+        if failed {
+            return Err(remarks);
+        }
+        self.arms.push(ArmSource { settings: settings.to_vec(), ..source });
+        Ok(arm)
+    }
+
     /// The evaluation's own text.
     pub(crate) fn text(&self) -> &str {
         &self.text
@@ -202,8 +233,14 @@ impl Documents {
             return Err(vec![Diagnostic::error(0..0, "there is no such load", "")]);
         };
         let text = load.referred.as_ref().map_or(self.text.as_str(), |(text, _)| text);
+        let settings = self.arms.get(arm.0).map_or(&[][..], |arm| &arm.settings);
         let (mut remarks, planned) = match &load.body {
             Body::Tree(root) => {
+                let root = match settings {
+                    [] => Cow::Borrowed(root),
+                    _ => Cow::Owned(tuning::with(root, settings)),
+                };
+                let root = root.as_ref();
                 let engine = engine_of_loads(root, environment.registry);
                 let (target, remarks) = self.lent_target(arm, engine, load, environment);
                 let place = if load.referred.is_some() { 0..0 } else { load.place.clone() };

@@ -5,6 +5,7 @@ use super::documents::{Body, Documents, LoadSource, canonical};
 use super::drivers::{DRIVERS, drivers};
 use super::levels::{self, Given, LEVELS, Places, SEARCH};
 use super::observe::{OBSERVE, observe};
+use super::tuning::{self, TUNE};
 use super::{Environment, ON_FAILURE, STAGE, environment, scope};
 use crate::defaults;
 use crate::evaluation::{Evaluation, Levels, Load, ORDERS, Order};
@@ -74,7 +75,7 @@ static SERVICE_LEVEL: Key<Parsed<ServiceLevel>> = Key::new(
 pub(crate) static EVALUATION: Mapping = Mapping::new(
     "evaluation",
     "An evaluation: arms x loads x levels x repeats",
-    &[&NAME, &DESCRIPTION, &SEED, &ARMS, &LOADS, &REPEATS, &ORDER, &OBSERVE, &DRIVERS],
+    &[&NAME, &DESCRIPTION, &SEED, &ARMS, &LOADS, &REPEATS, &ORDER, &TUNE, &OBSERVE, &DRIVERS],
 )
 .with(&[&INTENSITIES]);
 
@@ -179,7 +180,13 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
     let seed = table.get(&SEED).unwrap_or_else(|| defaults::seed_of(&name));
     let shared = observe(&mut table);
     let drivers = drivers(&mut table);
-    let (arms, arm_sources) = arms(&mut table, &shared, beside.environment);
+    let mut tuning = tuning::tuning(&mut table);
+    let settings =
+        tuning.as_ref().map(|tuning| tuning.space.pairs(&tuning.space.baseline())).unwrap_or_default();
+    let (arms, arm_sources) = arms(&mut table, &shared, &settings, beside.environment);
+    if tuning.is_some() {
+        table.meaningless(&[&REPEATS, &ORDER], "a search decides what it measures, and in which order");
+    }
     let (repeats, until) = repeats(&mut table);
     let order = table.value(&ORDER);
     let axes = beside.environment.registry.axes();
@@ -196,6 +203,10 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
         );
         table.log().error(table.place(), message, "use fewer levels, loads, arms or repeats");
     }
+    if let Some(tuning) = &mut tuning {
+        tuning::settle(tuning, &mut table, &arm_sources, &load_sources, beside.environment.registry);
+        tuning::check(&table, arms.len(), &loads);
+    }
     table.finish();
     let notes = notes_on_fixed(&loads, &load_sources, arms.len());
     Evaluation {
@@ -207,6 +218,7 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
         repeats,
         until,
         order,
+        tuning,
         notes,
         documents: Documents { text: whole.to_owned(), drivers, arms: arm_sources, loads: load_sources },
     }

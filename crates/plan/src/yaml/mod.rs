@@ -13,6 +13,7 @@ mod levels;
 mod observe;
 pub mod scope;
 pub mod timing;
+mod tuning;
 pub mod values;
 pub mod works;
 

@@ -1,6 +1,6 @@
 //! An evaluation for machines: CSV with a row for every cell, and JSON with everything but the seconds of its runs.
 
-use super::Subject;
+use super::{Subject, tuning};
 use crate::csv::text;
 use crate::json::Distribution;
 use csv::Terminator;
@@ -9,6 +9,7 @@ use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Estimate, Metric,
 use tidemark_judge::judge;
 use tidemark_measure::evaluation::{Evaluation, Member};
 use tidemark_measure::record::{Run, State};
+use tidemark_tune::Conclusion;
 
 /// The version of the JSON form. Fields may be added within a schema; a change of meaning or a removal raises it.
 const SCHEMA: u32 = 2;
@@ -95,6 +96,9 @@ struct Document<'a> {
     started: String,
     evaluation: &'a Evaluation,
     assessment: &'a Assessment,
+    /// What a search for better settings has come to; only of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search: Option<Conclusion>,
     /// Response times of every cell, in the order of the assessment's cells; null where they are not known.
     distributions: Vec<Option<Distribution>>,
     runs: Vec<RunSummary<'a>>,
@@ -123,6 +127,7 @@ pub fn json(subject: &Subject<'_>) -> String {
         started: crate::text::moment(started, &jiff::tz::TimeZone::UTC, "%Y-%m-%dT%H:%M:%SZ"),
         evaluation: subject.evaluation,
         assessment: subject.assessment,
+        search: tuning::searched(subject).map(|(_, conclusion)| conclusion),
         distributions: subject.assessment.cells.iter().map(|cell| Distribution::of(&cell.response)).collect(),
         runs: subject.runs.iter().map(summary).collect(),
     };

@@ -1,7 +1,7 @@
 //! The figures of an evaluation, section by section. All names begin with what they are of, and no two are the same.
 
 use super::panel::{Ladder, Panel, limited, panels, statistic};
-use super::{Subject, place};
+use super::{Subject, place, tuning};
 use crate::figures::{
     Bar, Curve, Figure, Group, Stop, bars, heat_map, latency_by_throughput, percentile_curves,
     throughput_by_level, timelines,
@@ -28,7 +28,10 @@ const MOST_TIMELINES: usize = 12;
 /// Every figure, in the order of the page.
 pub(super) fn all(subject: &Subject<'_>) -> Vec<Figure> {
     let panels = panels(subject.evaluation, subject.assessment);
-    let mut figures = raw(&panels);
+    let mut figures = tuning::searched(subject)
+        .map(|(tuning, conclusion)| tuning::figures(tuning, &conclusion))
+        .unwrap_or_default();
+    figures.extend(raw(&panels));
     figures.extend(normalised(&panels));
     for panel in &panels {
         figures.extend(curves(panel));

@@ -1,7 +1,7 @@
 //! The report of an evaluation as GitHub's Markdown: the same words and tables as in HTML, no figures.
 
 use super::panel::panels;
-use super::{Subject, tables};
+use super::{Subject, tables, tuning};
 use crate::markdown::finding;
 use crate::table::{Table, fenced, markdown as plain};
 use crate::text::utc;
@@ -15,6 +15,7 @@ pub fn markdown(subject: &Subject<'_>) -> String {
         text += &format!("{}\n\n", plain(&evaluation.description));
     }
     text += &verdict(subject);
+    text += &tuning::markdown(subject);
     text += &section("Loads and arms", &tables::main(&panels));
     let operations = tables::operations(&panels);
     if !operations.is_empty() {

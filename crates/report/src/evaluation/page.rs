@@ -1,7 +1,7 @@
 //! The report of an evaluation as one self-contained HTML file.
 
 use super::panel::{Panel, panels};
-use super::{Subject, drawings, tables};
+use super::{Subject, drawings, tables, tuning};
 use crate::content;
 use crate::figures::Figure;
 use crate::html::parts::{
@@ -30,6 +30,7 @@ pub fn html(subject: &Subject<'_>) -> String {
     let panels = panels(subject.evaluation, subject.assessment);
     let sections = [
         ("verdict", "Summary", verdict(subject, &panels)),
+        ("settings", "Settings", tuning::section(subject)),
         ("comparison", "Loads and arms", comparison(&panels, subject)),
         ("levels", "Levels and knees", levels(&panels)),
         ("latencies", "Response times", latencies(&panels, subject)),

@@ -1,14 +1,16 @@
 //! What the nodes did while the load was on: small charts one above the other on one axis of time, the load's own at
-//! the top.
+//! the top, and above them the queries, if there are any: so that one sees which query a peak belongs to.
 
 use super::chart::{COLOURS, spread};
 use super::figure::{Figure, WIDTH};
 use super::path::{Path, put};
+use super::queries::{Bar, Rows};
 use super::scale::Scale;
 use super::series::{Point, latency_points, rate_points, seconds, thin};
 use crate::text::{escape, shorten};
+use std::collections::BTreeSet;
 use tidemark_measure::observation::{Kind, Node, Series};
-use tidemark_measure::record::{Run, Stage, Work};
+use tidemark_measure::record::{QueryUse, Run, Stage, Work};
 use tidemark_measure::units;
 
 /// Where charts begin and end, in pixels.
@@ -25,6 +27,10 @@ const MOST_LINES: usize = 4;
 
 /// Charts of a node, the load's own not counted.
 const MOST_PANELS: usize = 24;
+
+/// Rows of queries above the charts, and the most of them.
+const QUERIES: Rows = Rows { top: TITLE, row: 16.0, bar: 13.0, letter: 7.4, size: " small" };
+const MOST_ROWS: usize = 8;
 
 /// Distance between two labels beside lines.
 const LABEL_HEIGHT: f64 = 12.0;
@@ -78,6 +84,8 @@ const PANELS: &[(Kind, &str, Unit, Lines)] = &[
     (Kind::Ceph, "Ceph: wait in the queue", Unit::Time, Lines::Subjects("op_before_dequeue_ns")),
     (Kind::Ceph, "BlueStore: time of a commit", Unit::Time, Lines::Subjects("commit_ns")),
     (Kind::Ceph, "BlueStore: commit thread", Unit::Share, Lines::Subjects("kv_sync_busy")),
+    (Kind::Ceph, "Gateway: read", Unit::Bandwidth, Lines::Subjects("get_bytes")),
+    (Kind::Ceph, "Gateway: written", Unit::Bandwidth, Lines::Subjects("put_bytes")),
     (Kind::Ceph, "Gateway: time of a read", Unit::Time, Lines::Subjects("get_latency_ns")),
     (Kind::Ceph, "Gateway: time of a write", Unit::Time, Lines::Subjects("put_latency_ns")),
     (Kind::Ceph, "Gateway: requests in progress", Unit::Count, Lines::Subjects("qactive")),
@@ -107,13 +115,24 @@ struct Span {
     windows: Vec<(f64, f64)>,
 }
 
+/// The queries that ran meanwhile.
+struct Strip<'a> {
+    /// The streams that have a row: their work, where several works ask at the same time, and their number in it.
+    streams: Vec<(&'a str, u32)>,
+    /// Streams that have none.
+    more: usize,
+    /// The row of each execution, and from when to when it ran, seconds of the span.
+    executions: Vec<(usize, f64, f64, &'a QueryUse)>,
+}
+
 /// What every node did: during one stage, or with `None` from the run's start to its end. A figure for each node.
 pub fn timelines(run: &Run, stage: Option<usize>, most_points: usize) -> Vec<Figure> {
     let Some(span) = Span::of(run, stage) else { return Vec::new() };
     let load = load(run, stage, &span, most_points);
+    let queries = Strip::of(run, stage, &span);
     let figure = |(number, node): (usize, &Node)| {
         let panels = panels(node, &span, most_points);
-        (!panels.is_empty()).then(|| draw(number, node, &span, &load, &panels))
+        (!panels.is_empty()).then(|| draw(number, node, &span, &queries, &load, &panels))
     };
     run.nodes.iter().enumerate().filter_map(figure).collect()
 }
@@ -146,6 +165,70 @@ impl Span {
         within
             .map(|(at, value)| (seconds(at - self.from_ns), value.is_finite().then_some(f64::from(*value))))
             .collect()
+    }
+}
+
+impl<'a> Strip<'a> {
+    fn of(run: &'a Run, stage: Option<usize>, span: &Span) -> Self {
+        let mut all = Vec::new();
+        for stage in stages(run, stage) {
+            let used =
+                || stage.proof.iter().flat_map(|proof| &proof.tables).filter(|used| !used.queries.is_empty());
+            let only = used().nth(1).is_none();
+            for used in used() {
+                let Some(work) = stage.works.iter().find(|work| work.name == used.work) else { continue };
+                let name = if only { "" } else { used.work.as_str() };
+                all.extend(used.queries.iter().map(|one| ((name, one.stream), work.started_ns, one)));
+            }
+        }
+        let streams: BTreeSet<(&str, u32)> = all.iter().map(|(stream, ..)| *stream).collect();
+        let more = streams.len().saturating_sub(MOST_ROWS);
+        let streams: Vec<_> = streams.into_iter().take(MOST_ROWS).collect();
+        let placed = |(stream, started_ns, one): ((&str, u32), u64, &'a QueryUse)| {
+            let row = streams.iter().position(|known| *known == stream)?;
+            let at = |ns: u64| {
+                seconds(started_ns.saturating_add(ns).saturating_sub(span.from_ns)).min(span.seconds())
+            };
+            Some((row, at(one.began_ns), at(one.began_ns.saturating_add(one.took_ns)), one))
+        };
+        let executions = all.into_iter().filter_map(placed).collect();
+        Strip { streams, more, executions }
+    }
+
+    /// Draws it at the top; gives where it ends.
+    fn draw(&self, body: &mut String, time: &Scale) -> f64 {
+        if self.streams.is_empty() {
+            return 0.0;
+        }
+        let more = match self.more {
+            0 => String::new(),
+            more => format!(" ({} of {} streams)", self.streams.len(), self.streams.len() + more),
+        };
+        let y = TITLE - 6.0;
+        put(body, format_args!("<text class=\"small\" x=\"{LEFT}\" y=\"{y:.0}\">Queries{more}</text>"));
+        for (row, (work, stream)) in self.streams.iter().enumerate() {
+            let name = match *work {
+                "" => format!("stream {stream}"),
+                work => format!("{} {stream}", shorten(work, 8)),
+            };
+            QUERIES.name(body, row, LEFT - 6.0, &name);
+        }
+        let bars = self.executions.iter().map(|(row, from, to, execution)| Bar {
+            row: *row,
+            from: across(time.place(*from)),
+            to: across(time.place(*to)),
+            execution,
+        });
+        QUERIES.bars(body, bars.collect());
+        QUERIES.bottom(self.streams.len()) + 4.0
+    }
+
+    /// What is said of it to those who do not see it.
+    fn describe(&self) -> String {
+        match self.streams.len() + self.more {
+            0 => String::new(),
+            streams => format!("{} executions of queries, streams: {streams}. ", self.executions.len()),
+        }
     }
 }
 
@@ -261,9 +344,17 @@ fn short(value: f64) -> String {
 }
 
 /// A column of charts for a node.
-fn draw(number: usize, node: &Node, span: &Span, load: &[Panel], panels: &[Panel]) -> Figure {
+fn draw(
+    number: usize,
+    node: &Node,
+    span: &Span,
+    queries: &Strip<'_>,
+    load: &[Panel],
+    panels: &[Panel],
+) -> Figure {
     let mut body = String::new();
-    let (mut y, time) = (0.0, Scale::linear(0.0, span.seconds()));
+    let time = Scale::linear(0.0, span.seconds());
+    let mut y = queries.draw(&mut body, &time);
     for panel in load.iter().chain(panels) {
         panel_at(&mut body, panel, &time, span, y + TITLE);
         y += TITLE + HEIGHT;
@@ -283,7 +374,13 @@ fn draw(number: usize, node: &Node, span: &Span, load: &[Panel], panels: &[Panel
     );
     let role = if node.generates { ", the load generator" } else { "" };
     let title = format!("Node {}{role}", node.name);
-    Figure::new(&format!("node-{number}"), &title, &describe(panels), (y + AXIS) as u32, body)
+    Figure::new(
+        &format!("node-{number}"),
+        &title,
+        &(queries.describe() + &describe(panels)),
+        (y + AXIS) as u32,
+        body,
+    )
 }
 
 fn across(share: f64) -> f64 {
@@ -424,6 +521,27 @@ mod tests {
         let words = &figures[0].description;
         assert!(words.contains("(4 highest of 9)") && words.contains("osd.8 9.00 ms"), "{words}");
         assert!(!words.contains("osd.4"), "{words}");
+    }
+
+    #[test]
+    fn queries_are_above_the_charts_and_streams_beyond_eight_are_counted() {
+        let mut run = sample::queries();
+        let figure = |run: &Run, stage| timelines(run, stage, 100).remove(0);
+        let power = figure(&run, Some(1));
+        let text = power.inline("f");
+        let (bars, charts) = (text.find("<title>q22: ").unwrap(), text.find(">Processors</text>").unwrap());
+        assert!(bars < charts && text.matches("stream ").count() == 1, "{text}");
+        assert_eq!(text.matches("<title>q").count(), 22);
+        assert!(
+            power.description.starts_with("22 executions of queries, streams: 1. "),
+            "{}",
+            power.description
+        );
+        // Streams of one number share a row: stages follow each other.
+        assert_eq!(figure(&run, None).inline("f").matches(">stream ").count(), 3);
+        let used = &mut run.stages[2].proof.as_mut().unwrap().tables[0];
+        (0..).zip(&mut used.queries).for_each(|(place, one)| one.stream = place % 20 + 1);
+        assert!(figure(&run, Some(2)).inline("f").contains(">Queries (8 of 20 streams)</text>"));
     }
 
     #[test]

@@ -6,24 +6,94 @@ use super::path::put;
 use super::scale::Scale;
 use super::series::seconds;
 use crate::text::{escape, shorten};
-use tidemark_measure::record::{Stage, TablesUse};
+use std::collections::BTreeMap;
+use tidemark_measure::record::{QueryUse, Stage, TablesUse};
 use tidemark_measure::units;
 
-/// Where bars begin and end, in pixels; heights of a row, of its bar, and of the axis.
+/// Where bars begin and end, in pixels, and the height of the axis.
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = WIDTH as f64 - 24.0;
-const ROW: f64 = 24.0;
-const BAR: f64 = 18.0;
 const AXIS: f64 = 36.0;
+
+/// Rows of a figure of their own.
+const ROWS: Rows = Rows { top: 0.0, row: 24.0, bar: 18.0, letter: 6.6, size: "" };
 
 /// Streams that are drawn.
 const MOST_STREAMS: u32 = 40;
 
-/// Bars that are drawn: no page needs more.
+/// Bars that are drawn, the longest: no page needs more.
 const MOST_BARS: usize = 4_000;
 
-/// Pixels that a letter of a label needs.
-const LETTER: f64 = 6.6;
+/// How rows of bars look, in pixels.
+#[derive(Clone, Copy)]
+pub(super) struct Rows {
+    /// Where the first one begins.
+    pub(super) top: f64,
+    /// Height of a row, and of a bar in it.
+    pub(super) row: f64,
+    pub(super) bar: f64,
+    /// What a letter of a label needs.
+    pub(super) letter: f64,
+    /// The class of labels, if not the usual one.
+    pub(super) size: &'static str,
+}
+
+/// An execution, in its row from 0 and from where to where in pixels.
+pub(super) struct Bar<'a> {
+    pub(super) row: usize,
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) execution: &'a QueryUse,
+}
+
+impl Rows {
+    /// Where so many of them end.
+    pub(super) fn bottom(&self, rows: usize) -> f64 {
+        self.top + self.row * rows as f64
+    }
+
+    /// The name of a row, which ends at `x`.
+    pub(super) fn name(&self, body: &mut String, row: usize, x: f64, name: &str) {
+        let (y, size, name) = (self.bottom(row) + self.row / 2.0 + 4.0, self.size, escape(name));
+        put(body, format_args!("<text class=\"end{size}\" x=\"{x:.0}\" y=\"{y:.1}\">{name}</text>"));
+    }
+
+    /// Draws bars, each with its query's name if there is room. All of a query have one colour.
+    pub(super) fn bars(&self, body: &mut String, mut bars: Vec<Bar<'_>>) {
+        let mut colours: BTreeMap<&str, usize> = BTreeMap::new();
+        for bar in &bars {
+            let next = colours.len() % COLOURS;
+            colours.entry(&bar.execution.query).or_insert(next);
+        }
+        bars.sort_by_key(|bar| std::cmp::Reverse(bar.execution.took_ns));
+        for Bar { row, from, to, execution } in bars.into_iter().take(MOST_BARS) {
+            let (y, height) = (self.bottom(row) + (self.row - self.bar) / 2.0, self.bar);
+            // A line of paper is left between two bars.
+            let width = (to - from - 1.0).max(0.6);
+            let (class, failed) = match (execution.fault, colours.get(execution.query.as_str())) {
+                (None, Some(colour)) => (format!("f{colour}"), ""),
+                _ => ("outage".to_owned(), ", failed"),
+            };
+            let told = units::duration_ns(execution.took_ns);
+            let told = escape(&format!("{}: {told}{failed}", execution.query));
+            put(
+                body,
+                format_args!(
+                    "<rect class=\"{class}\" x=\"{from:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\"><title>{told}</title></rect>"
+                ),
+            );
+            let label = shorten(&execution.query, 12);
+            if width >= self.letter * label.chars().count() as f64 + 4.0 {
+                let (x, y) = (from + width / 2.0, y + height / 2.0 + 4.0);
+                let (size, label) = (self.size, escape(&label));
+                put(
+                    body,
+                    format_args!("<text class=\"mid onbar{size}\" x=\"{x:.1}\" y=\"{y:.1}\">{label}</text>"),
+                );
+            }
+        }
+    }
+}
 
 /// Every figure of the works on tables of a stage, with the work's name.
 pub(crate) fn of_stage(stage: &Stage) -> Vec<(String, Figure)> {
@@ -39,42 +109,17 @@ pub fn queries_over_time(used: &TablesUse) -> Option<Figure> {
     let place = |ns: u64| LEFT + (RIGHT - LEFT) * scale.place(seconds(ns));
     let mut body = String::new();
     for stream in 1..=streams {
-        let middle = f64::from(stream - 1) * ROW + ROW / 2.0 + 4.0;
-        let label = format!("stream {stream}");
-        put(
-            &mut body,
-            format_args!("<text class=\"end\" x=\"{:.0}\" y=\"{middle:.1}\">{label}</text>", LEFT - 6.0),
-        );
+        ROWS.name(&mut body, stream as usize - 1, LEFT - 6.0, &format!("stream {stream}"));
     }
-    let shown = used.queries.iter().filter(|one| (1..=streams).contains(&one.stream)).take(MOST_BARS);
-    let mut names: Vec<&str> = Vec::new();
-    for one in shown {
-        let number = names.iter().position(|name| *name == one.query).unwrap_or_else(|| {
-            names.push(&one.query);
-            names.len() - 1
-        });
-        let (x, y) = (place(one.began_ns), f64::from(one.stream - 1) * ROW + (ROW - BAR) / 2.0);
-        // A line of paper is left between two bars.
-        let width = (place(one.began_ns.saturating_add(one.took_ns)) - x - 1.0).max(0.6);
-        let class = if one.fault.is_some() { "outage".to_owned() } else { format!("f{}", number % COLOURS) };
-        let failed = if one.fault.is_some() { ", failed" } else { "" };
-        let told = escape(&format!("{}: {}{failed}", one.query, units::duration_ns(one.took_ns)));
-        put(
-            &mut body,
-            format_args!(
-                "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\"><title>{told}</title></rect>"
-            ),
-        );
-        let label = shorten(&one.query, 12);
-        if width >= LETTER * label.chars().count() as f64 + 4.0 {
-            let (x, y) = (x + width / 2.0, y + BAR / 2.0 + 4.0);
-            put(
-                &mut body,
-                format_args!("<text class=\"mid onbar\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escape(&label)),
-            );
-        }
-    }
-    let bottom = f64::from(streams) * ROW + 4.0;
+    let shown = used.queries.iter().filter(|one| (1..=streams).contains(&one.stream));
+    let bars = shown.map(|execution| Bar {
+        row: execution.stream as usize - 1,
+        from: place(execution.began_ns),
+        to: place(execution.began_ns.saturating_add(execution.took_ns)),
+        execution,
+    });
+    ROWS.bars(&mut body, bars.collect());
+    let bottom = ROWS.bottom(streams as usize) + 4.0;
     put(&mut body, format_args!("<path class=\"axis\" d=\"M{LEFT} {bottom:.1}H{RIGHT}\"/>"));
     for (value, label) in scale.time_ticks(6) {
         let (x, text) = (LEFT + (RIGHT - LEFT) * scale.place(value), escape(&label));
@@ -112,7 +157,6 @@ pub fn queries_over_time(used: &TablesUse) -> Option<Figure> {
 mod tests {
     use super::*;
     use crate::sample;
-    use tidemark_measure::record::QueryUse;
 
     #[test]
     fn every_execution_has_a_bar_in_its_stream() {

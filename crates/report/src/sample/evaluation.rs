@@ -68,6 +68,7 @@ pub(crate) fn evaluation(shape: &Shape) -> (Evaluation, Vec<Run>) {
             topic: "lab".into(),
             text: "The slow devices are throttled loop devices.".into(),
         }],
+        tuning: None,
         missing: Vec::new(),
         until: None,
     };

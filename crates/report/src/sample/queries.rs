@@ -2,6 +2,7 @@
 
 use super::{SECOND, provenance};
 use tidemark_measure::kind::{OperationClass, WorkKind};
+use tidemark_measure::observation::{Kind, Node, Series};
 use tidemark_measure::record::{
     Answer, CacheLayer, Operation, Proof, QueryUse, Run, SizeCount, Stage, State, StorageUse, TableMade,
     TablesMade, TablesUse, Work,
@@ -17,6 +18,7 @@ pub(crate) fn queries() -> Run {
     let started_ns = |place: usize| 10 * SECOND + place as u64 * 60 * SECOND;
     for (place, stage) in stages.iter_mut().enumerate().skip(1) {
         (stage.started_ns, stage.ended_ns) = (started_ns(place), started_ns(place) + 60 * SECOND);
+        stage.works.iter_mut().for_each(|work| work.started_ns = stage.started_ns);
     }
     Run {
         id: 41,
@@ -26,8 +28,31 @@ pub(crate) fn queries() -> Run {
         state: State::Completed,
         provenance: provenance(),
         stages,
+        nodes: vec![node()],
         ..Run::default()
     }
+}
+
+/// A node with a gateway, which gives 40 MB in each second, and its disk, sampled twice a second.
+fn node() -> Node {
+    let at_ns: Vec<u64> = (0..380).map(|half| half * SECOND / 2).collect();
+    let series = |kind, subject: &str, metric: &str, value: f32| Series {
+        kind,
+        subject: subject.into(),
+        metric: metric.into(),
+        values: vec![value; at_ns.len()],
+    };
+    let series = vec![
+        series(Kind::Cpu, "all", "busy", 0.4),
+        series(Kind::Disk, "sda", "read_bytes", 70e6),
+        series(Kind::Disk, "sda", "write_bytes", 1e6),
+        series(Kind::Ceph, "client.rgw.a", "get", 120.0),
+        series(Kind::Ceph, "client.rgw.a", "get_bytes", 40e6),
+        series(Kind::Ceph, "client.rgw.a", "put", 0.0),
+        series(Kind::Ceph, "client.rgw.a", "put_bytes", 0.0),
+    ];
+    let facts = vec![("processors".into(), "8".into())];
+    Node { name: "storage-1".into(), at_ns, series, facts, ..Node::default() }
 }
 
 fn tables(work: &str) -> TablesUse {

@@ -16,6 +16,20 @@ fn table() -> Table {
 }
 
 #[test]
+fn products_have_the_version_that_the_server_says() {
+    for (dialect, version, expected) in [
+        (Dialect::Postgres, "15.18 (Debian 15.18-0+deb12u1)", "PostgreSQL 15.18"),
+        (Dialect::Postgres, "", "PostgreSQL"),
+        (Dialect::Mysql, "10.11.19-MariaDB-log", "MariaDB 10.11.19"),
+        (Dialect::Mysql, "8.0.36-0ubuntu0", "MySQL 8.0.36"),
+        (Dialect::Mysql, "", "MySQL or MariaDB"),
+        (Dialect::Cockroach, "13.0.0", "CockroachDB"),
+    ] {
+        assert_eq!(dialect.product(version), expected, "{version}");
+    }
+}
+
+#[test]
 fn tables_are_made_as_each_database_has_them() {
     assert_eq!(
         Dialect::Mysql.create_table(&table()),

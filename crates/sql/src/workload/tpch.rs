@@ -8,7 +8,7 @@
 mod rows;
 mod schema;
 
-use super::{Action, Family, Figure, Transact, Workload};
+use super::{Action, Family, Figure, Told, Transact, Workload};
 use crate::bulk::Bulk;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -24,7 +24,7 @@ use tidemark_keys::kinds::{Flag, Parsed, Whole};
 use tidemark_keys::{Key, Mapping, Problem};
 use tidemark_load::engine::Operation;
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::FigureOf;
+use tidemark_measure::record::{Answer, FigureOf};
 use tidemark_measure::rng::Rng;
 use tidemark_tpc::answer::Digest;
 use tidemark_tpc::{QUERIES, answers, orders, parameters, queries};
@@ -102,23 +102,23 @@ const INSERTS: u16 = QUERIES as u16;
 const DELETES: u16 = INSERTS + 1;
 
 impl Tpch {
-    fn scale(&self) -> f64 {
+    fn factor(&self) -> f64 {
         self.options.scale_milli as f64 / 1e3
     }
 
     /// Adds up the rows of an answer, and holds it against the known one.
-    fn compare(&self, query: u8, rows: &crate::rows::Rows<'_>) -> Result<(), Failure> {
+    fn compare(&self, query: u8, rows: &crate::rows::Rows<'_>) -> Result<Answer, Failure> {
         // With other orders in the tables, answers are others.
         let Some(known) = answers::known(query, self.options.scale_milli).filter(|_| !self.options.refresh)
         else {
-            return Ok(());
+            return Ok(Answer::NotChecked);
         };
         let mut answer = Digest::default();
         for row in rows.iter() {
             let cells = (0..row.columns()).map(|column| row.get(column)).collect::<Result<Vec<_>, _>>()?;
             answer.add(cells.into_iter());
         }
-        answer.agrees(&known).map_err(|why| {
+        answer.agrees(&known).map(|()| Answer::Known).map_err(|why| {
             Failure::new(
                 Fault::WrongAnswer,
                 format!("the answer to query {query} is not the known one: {why}"),
@@ -129,11 +129,11 @@ impl Tpch {
 
 impl Workload for Tpch {
     fn tables(&self) -> Vec<Table> {
-        schema::tables(self.scale())
+        schema::tables(self.factor())
     }
 
     fn generate(&self, table: usize, units: Range<u64>, bulk: &mut Bulk<'_>) {
-        rows::generate(self.scale(), table, units, bulk);
+        rows::generate(self.factor(), table, units, bulk);
     }
 
     fn data_options(&self) -> serde_json::Value {
@@ -142,7 +142,7 @@ impl Workload for Tpch {
 
     fn statements(&self, _: Dialect) -> Vec<Statement> {
         let text = |number| {
-            let parameters = parameters::qualification(number, self.scale());
+            let parameters = parameters::qualification(number, self.factor());
             queries::query(number, &parameters, queries::Dialect::Standard).unwrap_or_default()
         };
         let delete = |table: &str, key: &str| {
@@ -172,6 +172,10 @@ impl Workload for Tpch {
             }
         };
         Some((all, passes))
+    }
+
+    fn scale(&self) -> Option<String> {
+        Some(self.factor().to_string())
     }
 
     fn figures(&self) -> Vec<Figure> {
@@ -211,23 +215,30 @@ impl Workload for Tpch {
 }
 
 impl Transact for Tpch {
-    type State = ();
+    type State = Told;
 
-    fn state(&self) {}
+    fn state(&self) -> Told {
+        Told::default()
+    }
+
+    fn told(&self, state: &Told) -> Told {
+        *state
+    }
 
     async fn transact(
         &self,
         transaction: &mut Transaction<'_>,
         operation: &Operation,
         _: &mut Rng,
-        _: &mut (),
+        told: &mut Told,
     ) -> Result<End, Failure> {
+        *told = Told::default();
         match operation.action {
             INSERTS => {
-                let [orders, lines] = schema::refreshed(self.scale());
+                let [orders, lines] = schema::refreshed(self.factor());
                 let [mut order, mut line] =
                     [&orders, &lines].map(|table| Bulk::new(table, transaction.dialect()));
-                rows::refresh(self.scale(), operation.space, &mut order, &mut line);
+                rows::refresh(self.factor(), operation.space, &mut order, &mut line);
                 for bulk in [order, line] {
                     let taken = transaction.load(&bulk).await?;
                     if taken != bulk.rows() {
@@ -237,14 +248,21 @@ impl Transact for Tpch {
                 }
             }
             DELETES => {
-                let (low, high) = rows::keys(self.scale(), operation.space);
+                let (low, high) = rows::keys(self.factor(), operation.space);
                 for statement in [DELETE_LINES, DELETE_ORDERS] {
                     transaction.execute(statement, &[Int(low), Int(high)]).await?;
                 }
             }
             query => {
                 let rows = transaction.query(usize::from(query), &[]).await?;
-                self.compare(query as u8 + 1, &rows)?;
+                told.rows = rows.count();
+                let compared = self.compare(query as u8 + 1, &rows);
+                told.answer = match &compared {
+                    Ok(answer) => *answer,
+                    Err(failure) if failure.fault == Fault::WrongAnswer => Answer::Differs,
+                    Err(_) => Answer::NotChecked,
+                };
+                compared?;
             }
         }
         Ok(End::Commit)

@@ -14,7 +14,7 @@ use tidemark_load::open_files;
 use tidemark_measure::evaluation::level_label as level;
 use tidemark_measure::record::{Cell, Run};
 use tidemark_measure::units;
-use tidemark_plan::evaluation::{Arm, Evaluation, Levels};
+use tidemark_plan::evaluation::{Arm, CellPlace, Evaluation, Levels};
 use tidemark_plan::forecast::{self, Forecast, Stage, Time};
 use tidemark_plan::yaml::Environment;
 
@@ -66,6 +66,50 @@ fn possible(forecast: &Forecast) -> Result<(), Stop> {
         .map_err(|refusal| Stop::not_ready(format!("this document cannot be run here: {refusal}")))
 }
 
+/// How many runs an evaluation takes, and how long.
+fn extent(document: &Evaluation, cells: &[CellPlace], forecasts: &[Forecast], terminal: Terminal) {
+    let searches = expected_searches(document);
+    let repeats = match document.until {
+        Some(until) => {
+            let (least, most) = (document.repeats_least(), document.repeats);
+            format!("{least} to {most} repeats, until {} of each mean", plus_minus(until))
+        }
+        None => counted(document.repeats.into(), "repeat"),
+    };
+    let at_most = if document.until.is_some() { "at most " } else { "" };
+    let listed = match cells.len() as u64 {
+        0 if searches.is_some() => None,
+        runs => Some(format!("{at_most}{} ({repeats})", units::count(runs))),
+    };
+    let searched = searches.map(|Expected { least, most, .. }| match least == most {
+        true => format!("{} for the searches", units::count(least.into())),
+        false => format!("{} to {} for the searches", units::count(least.into()), units::count(most.into())),
+    });
+    let runs: Vec<String> = listed.into_iter().chain(searched).collect();
+    terminal.line(&format!("  runs      {}", runs.join(", and ")));
+    let planned = cells.iter().map(|cell| forecasts[cell.load].time.planned_ns).fold(0, u64::saturating_add);
+    let of_searches = |runs: fn(&Expected) -> u32| {
+        let loads = document.loads.iter().zip(forecasts);
+        let each = loads.filter_map(|(load, forecast)| match &load.levels {
+            Levels::Searched(search) => {
+                Some(forecast.time.planned_ns.saturating_mul(runs(&expected(search)).into()))
+            }
+            Levels::Listed(_) => None,
+        });
+        each.fold(planned, |sum, own| sum.saturating_add(own.saturating_mul(document.arms.len() as u64)))
+    };
+    let (least, most) = (of_searches(|runs| runs.least), of_searches(|runs| runs.most));
+    if most > 0 {
+        let until = forecasts.iter().flat_map(|forecast| forecast.time.until.clone()).collect();
+        let at_most = (document.until.is_some() && !cells.is_empty())
+            || forecasts.iter().any(|forecast| forecast.time.at_most);
+        let has_least = least < most && !at_most;
+        let least = if has_least { format!("{} to ", units::duration_ns(least)) } else { String::new() };
+        let time = Time { planned_ns: most, until, at_most };
+        terminal.line(&format!("  in total  {least}{}", load_time(&time)));
+    }
+}
+
 /// Shows what an evaluation will do: its arms with their commands, its loads, how many runs, how long.
 fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Terminal) -> Result<Exit, Stop> {
     let registry = tidemark_engines::registry();
@@ -86,7 +130,8 @@ fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Term
             let Expected { least, undisturbed, most } = searches;
             serde_json::json!({"least": least, "undisturbed": undisturbed, "most": most})
         });
-        let (name, runs) = (&document.name, cells.len());
+        let runs = document.tuning.as_ref().map_or(cells.len(), |tuning| tuning.runs as usize);
+        let name = &document.name;
         let event = serde_json::json!({
             "name": name, "runs": runs, "searches": searches, "loads": loads, "power": power
         });
@@ -105,6 +150,12 @@ fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Term
         {
             commands.iter().for_each(|text| terminal.line(&format!("      {key}: {text}")));
         }
+    }
+    if let Some(tuning) = &document.tuning {
+        let settings = tuning.space.settings.len();
+        terminal.line(&format!(
+            "  search    {settings} settings of it, by `tidemark tune`; --dry-run shows them"
+        ));
     }
     terminal.line(&format!("  loads     {}", document.loads.len()));
     for (load, forecast) in document.loads.iter().zip(&forecasts) {
@@ -130,45 +181,16 @@ fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Term
             terminal.line(&terminal.paint(Style::Faint, &format!("      {line}")));
         }
     }
-    let searches = expected_searches(document);
-    let repeats = match document.until {
-        Some(until) => {
-            let (least, most) = (document.repeats_least(), document.repeats);
-            format!("{least} to {most} repeats, until {} of each mean", plus_minus(until))
+    match &document.tuning {
+        Some(tuning) => {
+            let time = forecasts.first().map_or(0, |forecast| forecast.time.planned_ns);
+            let time = units::duration_ns(time.saturating_mul(tuning.runs.into()));
+            terminal.line(&format!(
+                "  runs      at most {}, which take {time} without set-up",
+                units::count(tuning.runs.into())
+            ));
         }
-        None => counted(document.repeats.into(), "repeat"),
-    };
-    let at_most = if document.until.is_some() { "at most " } else { "" };
-    let listed = match cells.len() as u64 {
-        0 if searches.is_some() => None,
-        runs => Some(format!("{at_most}{} ({repeats})", units::count(runs))),
-    };
-    let searched = searches.map(|Expected { least, most, .. }| match least == most {
-        true => format!("{} for the searches", units::count(least.into())),
-        false => format!("{} to {} for the searches", units::count(least.into()), units::count(most.into())),
-    });
-    let runs: Vec<String> = listed.into_iter().chain(searched).collect();
-    terminal.line(&format!("  runs      {}", runs.join(", and ")));
-    let planned = cells.iter().map(|cell| forecasts[cell.load].time.planned_ns).fold(0, u64::saturating_add);
-    let of_searches = |runs: fn(&Expected) -> u32| {
-        let loads = document.loads.iter().zip(&forecasts);
-        let each = loads.filter_map(|(load, forecast)| match &load.levels {
-            Levels::Searched(search) => {
-                Some(forecast.time.planned_ns.saturating_mul(runs(&expected(search)).into()))
-            }
-            Levels::Listed(_) => None,
-        });
-        each.fold(planned, |sum, own| sum.saturating_add(own.saturating_mul(document.arms.len() as u64)))
-    };
-    let (least, most) = (of_searches(|runs| runs.least), of_searches(|runs| runs.most));
-    if most > 0 {
-        let until = forecasts.iter().flat_map(|forecast| forecast.time.until.clone()).collect();
-        let at_most = (document.until.is_some() && !cells.is_empty())
-            || forecasts.iter().any(|forecast| forecast.time.at_most);
-        let has_least = least < most && !at_most;
-        let least = if has_least { format!("{} to ", units::duration_ns(least)) } else { String::new() };
-        let time = Time { planned_ns: most, until, at_most };
-        terminal.line(&format!("  in total  {least}{}", load_time(&time)));
+        None => extent(document, &cells, &forecasts, terminal),
     }
     if document.arms.iter().any(Arm::has_commands) {
         terminal.print("  commands  require --run-commands");

@@ -3,13 +3,14 @@
 use super::assessment::{self, Judged};
 use super::document::Evaluation as Source;
 use super::outcome::{self, open_store};
+use super::tune;
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::progress::{Progress, Show};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tidemark_control::evaluate::{self, Evaluated, EvaluationEvent, EvaluationSink, Options};
 use tidemark_control::event::{EventSink, StopRequest};
@@ -21,7 +22,9 @@ use tidemark_measure::record::{Provenance, Run, State};
 use tidemark_measure::units;
 use tidemark_plan::plan::Plan;
 use tidemark_plan::redact;
+use tidemark_plan::registry::Registry;
 use tidemark_plan::yaml::Environment;
+use tidemark_tune::look_at;
 
 /// Carries an evaluation out; shows, stores and reports the result.
 pub(crate) fn execute(
@@ -54,27 +57,8 @@ pub(crate) fn execute(
     let beside = store_path.unwrap_or_else(tidemark_store::default_path);
     let registry = tidemark_engines::registry();
     let environment = Environment::process(&registry);
-    let options = Options {
-        run: execute::Options {
-            threads: running.threads,
-            trigger_directory: arguments.trigger_dir.clone(),
-            skip_preflight: running.skip_preflight,
-            allow_destroy: running.allow_destroy.clone(),
-            scratch: beside.parent().map(PathBuf::from),
-            ..execute::Options::local(registry.clone())
-        },
-        directory: Some(labs(arguments)?),
-        run_commands: arguments.run_commands,
-        again: arguments.again,
-        renew: false,
-    };
-    let mut screen = Screen {
-        show: outcome::show(running, terminal),
-        terminal,
-        signals: Signals::listen(),
-        started: Instant::now(),
-        fresh: 0,
-    };
+    let options = options(arguments, &registry, beside.parent().map(PathBuf::from))?;
+    let mut screen = Screen::new(running, terminal);
     let evaluated =
         evaluate::evaluate(&document, provenance, &options, &environment, store.as_mut(), &mut screen);
     let Evaluated { evaluation, runs, fresh, trouble } = evaluated.map_err(Stop::not_ready)?;
@@ -106,22 +90,54 @@ pub(crate) fn execute(
             outcome::write(&path, html.as_bytes(), terminal).then_some(path)
         }
     };
+    let directory = report.as_deref().and_then(Path::parent).map(PathBuf::from);
+    let directory = directory.unwrap_or_else(|| beside.with_file_name("reports"));
+    let settings = tune::keep_settings(&evaluation, &runs, &directory, terminal);
     if running.json {
         let path = report.as_deref().map(|path| path.display().to_string());
         let parsed: serde_json::Value = serde_json::from_str(&judged.json()).unwrap_or_default();
         terminal.print(
-            &json!({"event": "evaluation", "stored": store.is_some(), "report": path, "evaluation": parsed})
+            &json!({"event": "evaluation", "stored": store.is_some(), "report": path, "settings": settings, "evaluation": parsed})
                 .to_string(),
         );
     } else {
+        if let (Some(tuning), Some((conclusion, _))) = (&evaluation.tuning, look_at(&evaluation, &runs)) {
+            tune::show(tuning, &conclusion, terminal);
+        }
         assessment::show(&judged, terminal);
         assessment::closing(&evaluation, report.as_deref(), terminal);
+        if let Some(path) = settings {
+            terminal.line(&format!("settings    {}", path.display()));
+        }
     }
     let state = match screen.stop_request() {
         StopRequest::None => State::Completed,
         StopRequest::Finish | StopRequest::Stop => State::Interrupted,
     };
     Ok(Exit::of(state, assessment.validity.is_valid(), trouble.is_some() || assessment::failed(&judged)))
+}
+
+/// How an evaluation is carried out; files of runs go to `scratch`.
+pub(super) fn options(
+    arguments: &cli::Run,
+    registry: &Registry,
+    scratch: Option<PathBuf>,
+) -> Result<Options, Stop> {
+    let running = &arguments.running;
+    Ok(Options {
+        run: execute::Options {
+            threads: running.threads,
+            trigger_directory: arguments.trigger_dir.clone(),
+            skip_preflight: running.skip_preflight,
+            allow_destroy: running.allow_destroy.clone(),
+            scratch,
+            ..execute::Options::local(registry.clone())
+        },
+        directory: Some(labs(arguments)?),
+        run_commands: arguments.run_commands,
+        again: arguments.again,
+        renew: false,
+    })
 }
 
 /// The directory for the labs of its arms: beside that of `tidemark lab`.
@@ -145,7 +161,7 @@ pub(crate) fn place(member: &Member) -> String {
 }
 
 /// Shows an evaluation in progress.
-struct Screen {
+pub(super) struct Screen {
     show: Show,
     terminal: Terminal,
     signals: Signals,
@@ -155,6 +171,16 @@ struct Screen {
 }
 
 impl Screen {
+    pub(super) fn new(running: &cli::Running, terminal: Terminal) -> Self {
+        Self {
+            show: outcome::show(running, terminal),
+            terminal,
+            signals: Signals::listen(),
+            started: Instant::now(),
+            fresh: 0,
+        }
+    }
+
     fn say(&self, text: &str) {
         if matches!(self.show, Show::Bars | Show::Lines) {
             self.terminal.remark(text);

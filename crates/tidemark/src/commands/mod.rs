@@ -22,4 +22,5 @@ pub(crate) mod serve;
 pub(crate) mod submissions;
 mod table;
 pub(crate) mod token;
+pub(crate) mod tune;
 pub(crate) mod watch;

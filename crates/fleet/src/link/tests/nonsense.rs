@@ -176,7 +176,8 @@ fn a_rehearsal_takes_what_drivers_say_and_stops_at_nonsense() {
     let hello =
         serde_json::to_vec(&serde_json::json!({"hello": {"hello": hello("d1"), "resume": null}})).unwrap();
     let pong = br#"{"pong":{"at_ns":1,"received_ns":2,"sent_ns":3,"ack":0}}"#;
-    let prepared = br#"{"message":{"number":1,"ack":0,"body":{"prepared":{"run":1,"targets":[]}}}}"#;
+    let prepared =
+        br#"{"message":{"number":1,"ack":0,"body":{"prepared":{"run":1,"targets":[],"holdings":[]}}}}"#;
     assert_eq!(rehearse([(true, &pong[..]), (true, prepared), (true, prepared), (true, pong)]), 4);
     assert_eq!(rehearse([(true, &pong[..]), (true, b"{"), (true, pong)]), 1);
     assert_eq!(rehearse([(false, &[0xff; 3][..])]), 0);

@@ -1,0 +1,194 @@
+//! Carries a search for better settings out: each trial is a cell, whose arm has the trial's settings.
+//!
+//! Only one arm is up at a time. The next takes over what it can: a setting that is in effect with the next run brings nothing down.
+
+use super::arm::Arm;
+use super::{
+    CellPlace, Evaluation, EvaluationEvent, EvaluationSink, Evaluator, ExecuteError, Member, Run, State,
+};
+use tidemark_measure::evaluation as record;
+use tidemark_measure::tuning::{Configuration, TakesEffect, Tried, Tuning};
+use tidemark_plan::evaluation::Levels;
+use tidemark_plan::yaml::Environment;
+use tidemark_tune::{Phase, Trial, look_at};
+
+/// Whether an earlier search was the same: it asked the same, and the runs of its baseline are what they would be now.
+pub(super) fn is_the_same(document: &Evaluation, earlier: &Tuning, runs: &[Run]) -> bool {
+    let Some(tuning) = &document.tuning else { return false };
+    let (arm, level) = (&document.arms[0].name, level(document));
+    let is_stale = |member: &Member| {
+        member.arm == *arm && document.fingerprint(0, 0, &level, member.repeat) != member.fingerprint
+    };
+    tuning.asks_the_same(earlier) && !runs.iter().filter_map(|run| run.member.as_ref()).any(is_stale)
+}
+
+/// Whether a run of a search tells something: it has ended by itself.
+pub(super) fn is_of_use(run: &Run) -> bool {
+    matches!(run.state, State::Completed | State::Failed)
+}
+
+/// The only level of a search.
+fn level(document: &Evaluation) -> record::Level {
+    let levels = document.loads.first().map(|load| &load.levels);
+    match levels {
+        Some(Levels::Listed(levels)) => levels.first().cloned().unwrap_or_default(),
+        _ => record::Level::new(),
+    }
+}
+
+impl Evaluator<'_> {
+    /// Searches until there is nothing more to measure; false when the user stopped it.
+    pub(super) fn tune(&mut self, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
+        sink.event(EvaluationEvent::Started { done: self.before, left: 0 });
+        sink.event(EvaluationEvent::Standing { evaluation: &self.record, runs: &self.runs });
+        let mut up = None;
+        loop {
+            let next = look_at(&self.record, &self.runs).map(|(_, next)| next).unwrap_or_default();
+            if next.is_empty() {
+                return Ok(true);
+            }
+            for trial in next {
+                if !self.try_it(&trial, &mut up, sink)? {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Measures a trial; false when the user stopped it. A trial that cannot be set up has failed, unless it is the baseline.
+    fn try_it(
+        &mut self,
+        trial: &Trial,
+        up: &mut Option<usize>,
+        sink: &mut dyn EvaluationSink,
+    ) -> Result<bool, ExecuteError> {
+        let index = self.arm_of(trial)?;
+        let cell = CellPlace { arm: index, load: 0, level: level(&self.document), repeat: trial.repeat };
+        if self.done.contains_key(&self.fingerprint(&cell)) {
+            return Ok(true);
+        }
+        self.change_to(index, up, sink)?;
+        match self.bring_up(index, sink) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(ExecuteError(error)) => {
+                if self.tuning().space.baseline() == trial.configuration {
+                    return Err(ExecuteError(error));
+                }
+                sink.event(EvaluationEvent::Output(&error));
+                self.take_down(index, sink)?;
+                self.tuning_mut().tried[index].refused = error;
+                self.keep()?;
+                return Ok(true);
+            }
+        }
+        let of = self.tuning().runs as usize;
+        Ok(self.measure(&cell, Some(of), sink)?.is_some())
+    }
+
+    /// The place of a trial's arm, which is added if there is none yet. Those of the proof have arms of their own, and so are set up afresh.
+    fn arm_of(&mut self, trial: &Trial) -> Result<usize, ExecuteError> {
+        let proves = trial.phase == Phase::Proof;
+        let known = |tried: &Tried| tried.configuration == trial.configuration && tried.proves == proves;
+        let tuning = self.tuning();
+        let known = tuning.tried.iter().position(known);
+        let index = known.unwrap_or(tuning.tried.len());
+        let name = match (known, index) {
+            (Some(index), _) => tuning.tried[index].arm.clone(),
+            // The first run of all is the baseline's.
+            (None, 0) => self.document.arms[0].name.clone(),
+            _ => {
+                let label = label(&self.document.arms[0].name, &tuning, &trial.configuration);
+                if proves { format!("proof: {label}") } else { label }
+            }
+        };
+        // After an interruption, earlier ones are not there yet either.
+        while self.arms.len() <= index {
+            let place = self.arms.len();
+            let (name, configuration) = match self.tuning().tried.get(place) {
+                Some(tried) => (tried.arm.clone(), tried.configuration.clone()),
+                None => (name.clone(), trial.configuration.clone()),
+            };
+            self.add(&name, &configuration)?;
+        }
+        if known.is_none() {
+            let configuration = trial.configuration.clone();
+            if index > 0 {
+                let arm = &self.document.arms[index];
+                self.record.arms.push(record::Arm {
+                    name: arm.name.clone(),
+                    description: arm.description.clone(),
+                    settings: arm.settings.clone(),
+                });
+            }
+            self.tuning_mut().tried.push(Tried { arm: name, configuration, proves, refused: String::new() });
+            self.keep()?;
+        }
+        Ok(index)
+    }
+
+    /// Adds an arm with these settings to the document.
+    fn add(&mut self, name: &str, configuration: &Configuration) -> Result<(), ExecuteError> {
+        let index = add(&mut self.document, name, configuration, self.environment)?;
+        let arm = &self.document.arms[index];
+        self.arms.push(Arm::new(&self.document.name, arm, self.options, self.environment.registry)?);
+        Ok(())
+    }
+
+    /// Hands what is up over to an arm, or takes it down.
+    fn change_to(
+        &mut self,
+        index: usize,
+        up: &mut Option<usize>,
+        sink: &mut dyn EvaluationSink,
+    ) -> Result<(), ExecuteError> {
+        let Some(before) = up.replace(index).filter(|before| *before != index) else { return Ok(()) };
+        let tuning = self.tuning();
+        let (from, to) = (&tuning.tried[before], &tuning.tried[index]);
+        let change = match to.proves && !from.proves {
+            true => TakesEffect::Rebuild,
+            false => tuning.space.change(&from.configuration, &to.configuration),
+        };
+        if !self.arms[before].is_running() {
+            return Ok(());
+        }
+        if change > TakesEffect::Run {
+            sink.event(EvaluationEvent::TakingDown(&self.document.arms[before].name));
+        }
+        let (one, other) = (before.min(index), before.max(index));
+        let (left, right) = self.arms.split_at_mut(other);
+        let (low, high) = (&mut left[one], &mut right[0]);
+        let (from, to) = if before < index { (low, high) } else { (high, low) };
+        to.take_over(from, change, sink)
+    }
+
+    /// What the search is about, and what it has tried.
+    fn tuning(&self) -> Tuning {
+        self.record.tuning.clone().unwrap_or_default()
+    }
+
+    fn tuning_mut(&mut self) -> &mut Tuning {
+        self.record.tuning.get_or_insert_default()
+    }
+}
+
+/// Adds an arm with these settings to a document; its place.
+pub(super) fn add(
+    document: &mut Evaluation,
+    name: &str,
+    configuration: &Configuration,
+    environment: &Environment<'_>,
+) -> Result<usize, ExecuteError> {
+    document.add(name, configuration, environment).map_err(|remarks| {
+        let said: Vec<_> = remarks.iter().map(|one| format!("{}; {}", one.message, one.help)).collect();
+        ExecuteError(format!("settings `{name}`: {}", said.join("; ")))
+    })
+}
+
+/// The name of an arm: what differs from the baseline, or the baseline's.
+fn label(baseline: &str, tuning: &Tuning, configuration: &Configuration) -> String {
+    match *configuration == tuning.space.baseline() {
+        true => baseline.to_owned(),
+        false => tuning.space.label(configuration),
+    }
+}

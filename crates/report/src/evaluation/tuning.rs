@@ -1,0 +1,127 @@
+//! The section of a search for better settings: what it came to, what each setting does, how the search went.
+
+use super::Subject;
+use crate::figures::{Bar, Figure, Group, bars};
+use crate::html::parts::{charts, list, maybe_folded};
+use crate::table::{Table, Tone, markdown as plain};
+use maud::{Markup, html};
+use tidemark_judge::statistics::estimate;
+use tidemark_measure::tuning::Tuning;
+use tidemark_tune::effects::Verdict;
+use tidemark_tune::search::{Conclusion, Phase, Standing};
+use tidemark_tune::{look_at, words};
+
+/// Rows of the table of trials that are shown unfolded.
+const MOST_ROWS: usize = 12;
+
+/// What is searched, and what that has come to; `None` of other evaluations.
+pub(super) fn searched<'a>(subject: &Subject<'a>) -> Option<(&'a Tuning, Conclusion)> {
+    let conclusion = look_at(subject.evaluation, subject.runs)?.0;
+    Some((subject.evaluation.tuning.as_ref()?, conclusion))
+}
+
+/// The section; empty of other evaluations.
+pub(super) fn section(subject: &Subject<'_>) -> Markup {
+    let Some((tuning, conclusion)) = searched(subject) else { return Markup::default() };
+    html! {
+        (list("", &words::sentences(tuning, &conclusion)))
+        @if !conclusion.effects.is_empty() { h3 { "Effects of the settings" } "\n" }
+        (charts("figure", &figures(tuning, &conclusion)))
+        (effects(tuning, &conclusion).html())
+        p class="legend" {
+            "From the screening: the " (tuning.objective.words()) " with the value as a multiple of that with the other, the settings beside it \
+             being at either end. All intervals hold at once with 95 %. They say what to look at; only the proof says what is better."
+        }
+        (maybe_folded("Everything that was tried", &trials(tuning, &conclusion), MOST_ROWS))
+    }
+}
+
+/// The same in Markdown.
+pub(super) fn markdown(subject: &Subject<'_>) -> String {
+    let Some((tuning, conclusion)) = searched(subject) else { return String::new() };
+    let sentences = words::sentences(tuning, &conclusion);
+    let list: String = sentences.iter().map(|sentence| format!("- {}\n", plain(sentence))).collect();
+    let table = effects(tuning, &conclusion).markdown();
+    format!("## Settings\n\n{list}\n{table}\n{}\n", trials(tuning, &conclusion).markdown())
+}
+
+/// The effects, and how far the search has come with each of its steps.
+pub(super) fn figures(tuning: &Tuning, conclusion: &Conclusion) -> Vec<Figure> {
+    let bar = |effect: &tidemark_tune::effects::Effect| {
+        let setting = &tuning.space.settings[effect.setting];
+        Bar {
+            label: format!("{} {}", setting.name, setting.text(effect.to)),
+            value: effect.ratio,
+            interval: Some(effect.interval),
+            words: format!("× {:.2}", effect.ratio),
+            colour: usize::from(!matches!(effect.verdict, Verdict::Better | Verdict::Worse)),
+        }
+    };
+    let title = format!("{}, the other end being 1", tuning.objective.words());
+    let all = Group { title, bars: conclusion.effects.iter().map(bar).collect() };
+    let progress = Group { title: tuning.objective.words().to_owned(), bars: progress(tuning, conclusion) };
+    let steps = "How far each step of the search has come: the best mean until then";
+    [
+        bars("effects", "What each setting does, by itself", &[all], Some(1.0)),
+        bars("progress", steps, &[progress], None),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The best mean after each step, and what the proof measured.
+fn progress(tuning: &Tuning, conclusion: &Conclusion) -> Vec<Bar> {
+    let bar = |label: &str, values: &[f64], colour| {
+        let found = estimate(values.to_vec());
+        let words = tuning.objective.value(found.mean);
+        Bar { label: label.to_owned(), value: found.mean, interval: found.interval, words, colour }
+    };
+    let baseline = tuning.space.baseline();
+    let own = conclusion.standings.iter().find(|standing| standing.configuration == baseline);
+    let mut all: Vec<Bar> = own.map(|standing| bar("baseline", &standing.values, 0)).into_iter().collect();
+    let steps = [Phase::Screening, Phase::Halving, Phase::Refining];
+    for (count, phase) in steps.iter().enumerate() {
+        if !conclusion.runs.iter().any(|(own, _)| own == phase) {
+            continue;
+        }
+        let until = conclusion.standings.iter().filter(|standing| steps[..=count].contains(&standing.phase));
+        let until = until.filter(|standing| !standing.values.is_empty() && standing.outside == 0);
+        let mean = |standing: &Standing| standing.values.iter().sum::<f64>() / standing.values.len() as f64;
+        let best = match tuning.objective.is_less_better() {
+            true => until.min_by(|one, other| mean(one).total_cmp(&mean(other))),
+            false => until.max_by(|one, other| mean(one).total_cmp(&mean(other))),
+        };
+        all.extend(best.map(|standing| bar(&format!("after {}", phase.name()), &standing.values, 1)));
+    }
+    if let Some(proof) = &conclusion.proof {
+        all.push(bar("proof: baseline", &proof.baseline, 0));
+        all.push(bar("proof: winner", &proof.winner, 2));
+    }
+    all
+}
+
+fn effects(tuning: &Tuning, conclusion: &Conclusion) -> Table {
+    let [setting, from, ratio, interval, verdict] = words::EFFECTS;
+    let mut table = Table::new("What each setting does")
+        .words([setting, from])
+        .numbers([ratio, interval])
+        .words([verdict]);
+    words::effects(tuning, conclusion).into_iter().for_each(|row| table.row(Tone::Plain, row.to_vec()));
+    table
+}
+
+fn trials(tuning: &Tuning, conclusion: &Conclusion) -> Table {
+    let mut table = Table::new("Everything that was tried, in the order in which it was tried first")
+        .words(["Settings", "Step"])
+        .numbers(["Runs", "Mean", "Outside or failed"]);
+    for standing in &conclusion.standings {
+        let mean = standing.values.iter().sum::<f64>() / standing.values.len() as f64;
+        let mean = if standing.values.is_empty() { "–".to_owned() } else { tuning.objective.value(mean) };
+        let runs = standing.values.len() as u32 + standing.outside;
+        let label = tuning.space.label(&standing.configuration);
+        let cells = [runs.to_string(), mean, standing.outside.to_string()];
+        table.row(Tone::Plain, [label, standing.phase.name().to_owned()].into_iter().chain(cells).collect());
+    }
+    table
+}

@@ -1,0 +1,161 @@
+//! What each setting does: a linear model of the screening's scores, by least squares, with Student's intervals.
+//!
+//! A score is the logarithm of what the objective counts (its negative where less is better), so that an effect is a ratio. What the model
+//! leaves over is the noise and whatever settings do together; both widen the intervals, so that nothing is claimed that either could have
+//! made.
+
+use nalgebra::{DMatrix, DVector};
+use serde::Serialize;
+use tidemark_judge::statistics::{t_quantile, two_sided};
+use tidemark_measure::tuning::{Configuration, Domain, Space};
+
+/// What all intervals of a screening may miss together.
+const MISS: f64 = 0.05;
+
+/// What one setting does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Effect {
+    /// The setting's place in the space.
+    pub setting: usize,
+    /// The value that is left: the lower end of a range, or the baseline's word.
+    pub from: f64,
+    /// The value that is taken instead.
+    pub to: f64,
+    /// The objective with the latter, as a multiple of that with the former, the other settings being anything.
+    pub ratio: f64,
+    /// The ends of its interval; those of all effects hold at once with 95 %.
+    pub interval: (f64, f64),
+    /// Probability of an effect this large or larger if there were none; of this effect alone.
+    pub p: f64,
+    /// What it comes to.
+    pub verdict: Verdict,
+    /// The effect on the score.
+    #[serde(skip)]
+    pub(crate) score: f64,
+    /// As `p`, by the noise of repeats alone: what settings do together does not widen it, so that it finds more, and is trusted less.
+    #[serde(skip)]
+    pub(crate) suspected: f64,
+}
+
+/// What an effect comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The value taken is better than the one left.
+    Better,
+    /// It is worse.
+    Worse,
+    /// They are equal within the margin: the setting does not matter.
+    Equal,
+    /// Neither: more runs would tell.
+    CannotTell,
+}
+
+/// All effects of a screening.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Effects {
+    pub(crate) effects: Vec<Effect>,
+    /// What is left over: its standard deviation.
+    pub(crate) spread: f64,
+    /// The smallest effect that four of five screenings like this one find, as a share.
+    pub(crate) detectable: f64,
+    /// Probability of a baseline as far from what the model expects of it, or further, if the objective changed in straight lines from one
+    /// end to the other; `None` without runs of the baseline.
+    pub(crate) curved: Option<f64>,
+}
+
+/// A value of a setting beside the one that is left.
+struct Column {
+    setting: usize,
+    from: f64,
+    to: f64,
+}
+
+fn columns(space: &Space) -> Vec<Column> {
+    let of = |(setting, own): (usize, &tidemark_measure::tuning::Setting)| {
+        let levels = own.levels();
+        let from = levels[0];
+        levels.into_iter().skip(1).map(move |to| Column { setting, from, to }).collect::<Vec<_>>()
+    };
+    space.settings.iter().enumerate().flat_map(of).collect()
+}
+
+/// A configuration as the model sees it: one, then for each column how far the setting is from the value left to the one taken.
+fn row(space: &Space, columns: &[Column], configuration: &Configuration) -> Vec<f64> {
+    let place = |column: &Column| {
+        let (setting, value) = (&space.settings[column.setting], configuration.0[column.setting]);
+        match &setting.domain {
+            _ if !space.is_active(column.setting, configuration) => 0.0,
+            Domain::Choice(_) => f64::from(u8::from(value == column.to)),
+            _ => setting.place(value),
+        }
+    };
+    std::iter::once(1.0).chain(columns.iter().map(place)).collect()
+}
+
+/// The effects on these scores; `noise` is the variance of repeats and its degrees of freedom, `less` where less of the objective is
+/// better. `None` where the runs cannot tell settings apart.
+pub(crate) fn effects(
+    space: &Space,
+    screened: &[(Configuration, f64)],
+    baseline: &[f64],
+    noise: Option<(f64, f64)>,
+    less: bool,
+    margin: f64,
+) -> Option<Effects> {
+    let columns = columns(space);
+    let (count, width) = (screened.len(), columns.len() + 1);
+    let freedom = count.checked_sub(width).filter(|freedom| *freedom > 0)? as f64;
+    let rows = screened.iter().flat_map(|(configuration, _)| row(space, &columns, configuration));
+    let design = DMatrix::from_row_iterator(count, width, rows);
+    let scores = DVector::from_iterator(count, screened.iter().map(|(_, score)| *score));
+    let inverse = (design.transpose() * &design).cholesky()?.inverse();
+    let weights = &inverse * design.transpose() * &scores;
+    let left_over = &scores - &design * &weights;
+    // What is left of equal scores is nothing but rounding.
+    let spread = (left_over.norm_squared() / freedom).sqrt().max(1e-6);
+    let t = t_quantile(1.0 - MISS / 2.0 / columns.len() as f64, freedom)?;
+    let power = t_quantile(0.8, freedom)?;
+    let sign = if less { -1.0 } else { 1.0 };
+    let mut widest = 0.0f64;
+    let mut effects = Vec::new();
+    for (index, column) in columns.iter().enumerate() {
+        let (score, error) = (weights[index + 1], spread * inverse[(index + 1, index + 1)].sqrt());
+        widest = widest.max(error);
+        let (low, high) = (score - t * error, score + t * error);
+        let verdict = match () {
+            () if low > 0.0 => Verdict::Better,
+            () if high < 0.0 => Verdict::Worse,
+            () if low > -margin.ln_1p() && high < margin.ln_1p() => Verdict::Equal,
+            () => Verdict::CannotTell,
+        };
+        let ends = [(sign * low).exp(), (sign * high).exp()];
+        effects.push(Effect {
+            setting: column.setting,
+            from: column.from,
+            to: column.to,
+            ratio: (sign * score).exp(),
+            interval: (ends[0].min(ends[1]), ends[0].max(ends[1])),
+            p: two_sided(score / error, freedom)?,
+            verdict,
+            score,
+            suspected: noise
+                .and_then(|(variance, freedom)| {
+                    two_sided(score / (error * variance.sqrt() / spread), freedom)
+                })
+                .unwrap_or(1.0),
+        });
+    }
+    let own = DVector::from_vec(row(space, &columns, &space.baseline()));
+    let curved = || {
+        let mean = baseline.iter().sum::<f64>() / baseline.len() as f64;
+        let unsure = own.dot(&(&inverse * &own)) + 1.0 / baseline.len() as f64;
+        two_sided((mean - own.dot(&weights)) / (spread * unsure.sqrt()), freedom)
+    };
+    Some(Effects {
+        effects,
+        spread,
+        detectable: ((t + power) * widest).exp_m1(),
+        curved: (!baseline.is_empty()).then(curved).flatten(),
+    })
+}

@@ -1,0 +1,66 @@
+//! The runs of an evaluation as what a search has seen.
+
+use crate::search::{Conclusion, Outcome, Phase, Problem, Seen, Trial, look};
+use tidemark_judge::evaluation::{Cell, counts, estimates, side};
+use tidemark_judge::knee::Side;
+use tidemark_measure::evaluation::Evaluation;
+use tidemark_measure::record::{Run, State};
+use tidemark_measure::tuning::{Objective, Tried};
+
+/// What the search of an evaluation has come to, and which runs it wants next; `None` if it is none.
+pub fn look_at(evaluation: &Evaluation, runs: &[Run]) -> Option<(Conclusion, Vec<Trial>)> {
+    let tuning = evaluation.tuning.as_ref()?;
+    let mut all = refused(evaluation);
+    all.extend(runs.iter().filter_map(|run| seen(evaluation, run)));
+    Some(look(Problem { tuning, seed: evaluation.provenance.seed }, &all))
+}
+
+/// What could not be set up: whatever is asked of it, it has failed.
+fn refused(evaluation: &Evaluation) -> Vec<Seen> {
+    let tried = evaluation.tuning.iter().flat_map(|tuning| &tuning.tried);
+    let refused = tried.filter(|tried| !tried.refused.is_empty());
+    let seen = |tried: &Tried| Seen {
+        trial: Trial { phase: phase(tried), configuration: tried.configuration.clone(), repeat: 0 },
+        outcome: Outcome::Outside,
+    };
+    refused.map(seen).collect()
+}
+
+/// A run as the search sees it; `None` if it is of none of its trials, or was interrupted.
+fn seen(evaluation: &Evaluation, run: &Run) -> Option<Seen> {
+    let tuning = evaluation.tuning.as_ref()?;
+    let member = run.member.as_ref()?;
+    let tried = tuning.tried.iter().find(|tried| tried.arm == member.arm)?;
+    if !matches!(run.state, State::Completed | State::Failed) {
+        return None;
+    }
+    let trial =
+        Trial { phase: phase(tried), configuration: tried.configuration.clone(), repeat: member.repeat };
+    let level = evaluation.loads.first().and_then(|load| load.service_level.as_ref());
+    let is_outside = level.is_some_and(|level| side(run, level) == Side::Outside);
+    let value = value(evaluation, run, tuning.objective)
+        .filter(|_| !is_outside && counts(run, level.is_some()))
+        .filter(|value| *value > 0.0 && value.is_finite());
+    Some(Seen { trial, outcome: value.map_or(Outcome::Outside, Outcome::Value) })
+}
+
+/// A step that asks for such an arm: only the proof's are told from the others.
+fn phase(tried: &Tried) -> Phase {
+    if tried.proves { Phase::Proof } else { Phase::Screening }
+}
+
+/// The objective in a run: of throughputs of several parts the sum, of response times the longest.
+fn value(evaluation: &Evaluation, run: &Run, objective: Objective) -> Option<f64> {
+    let cells = estimates(evaluation, std::slice::from_ref(run));
+    let of = |cell: &Cell| match objective {
+        Objective::Throughput => Some(cell.throughput.mean),
+        Objective::MeanLatency => cell.mean_ns.as_ref().map(|estimate| estimate.mean),
+        Objective::P95 => cell.p95_ns.as_ref().map(|estimate| estimate.mean),
+        Objective::P99 => cell.p99_ns.as_ref().map(|estimate| estimate.mean),
+    };
+    let values: Vec<f64> = cells.iter().map(of).collect::<Option<_>>()?;
+    match objective {
+        Objective::Throughput => (!values.is_empty()).then(|| values.iter().sum()),
+        _ => values.into_iter().reduce(f64::max),
+    }
+}

@@ -1,0 +1,667 @@
+//! The steps of a search, as a function of what was seen.
+
+use crate::design;
+use crate::effects::{Effect, Effects, Verdict, effects};
+use crate::gaussian::{Belief, Mean};
+
+use serde::{Deserialize, Serialize};
+use tidemark_judge::statistics::SIGNIFICANT;
+use tidemark_measure::rng::Rng;
+use tidemark_measure::tuning::{Configuration, Space, TakesEffect, Tuning};
+
+/// The least pairs of runs of a proof.
+const PAIRS_LEAST: u32 = 5;
+
+/// The most.
+const PAIRS_MOST: u32 = 30;
+
+/// One in so many runs is a pair of the proof's: a quarter of the budget is kept for it.
+const PAIR_SHARE: u32 = 8;
+
+/// One run of the baseline for so many others, at least, and at least three in the screening.
+const BASELINE_SHARE: usize = 4;
+
+/// How much of the budget the screening may take, with repeats of the design; once it may always be carried out.
+const SCREENING_SHARE: f64 = 0.4;
+
+/// How much of what is left after the screening, without the proof's, halving takes.
+const HALVING_SHARE: f64 = 0.4;
+
+/// What settings survive the screening: effects that chance would make less often than this.
+const SURVIVES: f64 = 0.1;
+
+/// At most so many.
+const SURVIVORS: usize = 6;
+
+/// A mean that is so many standard errors below the best cannot win: with both of two runs, one in a thousand such is wrong.
+const CANNOT_WIN: f64 = 3.0;
+
+/// Points that refining looks at before it chooses where to measure.
+const LOOKED_AT: usize = 300;
+
+/// New points of a round of refining.
+const ROUND: usize = 3;
+
+/// Refining is over when the best of them promises less than this.
+const PROMISES: f64 = 0.002;
+
+/// More different configurations are never tried: an evaluation has no more arms.
+const MOST_CONFIGURATIONS: usize = 96;
+
+/// Repeats of the proof begin here, so that no run of the search has had their seeds.
+pub(crate) const UNSEEN: u32 = 10_001;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<'a> {
+    /// What may be set, how many runs there may be, and which values are better.
+    pub tuning: &'a Tuning,
+    /// Where random choices come from.
+    pub seed: u64,
+}
+
+/// A step of the search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Which settings matter.
+    #[default]
+    Screening,
+    /// The better half of many, again and again.
+    Halving,
+    /// Where the belief promises most.
+    Refining,
+    /// The winner beside the baseline.
+    Proof,
+}
+
+impl Phase {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::Screening => "screening",
+            Phase::Halving => "halving",
+            Phase::Refining => "refining",
+            Phase::Proof => "proof",
+        }
+    }
+}
+
+/// One run to be done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// For which step.
+    pub phase: Phase,
+    /// What is set.
+    pub configuration: Configuration,
+    /// Which run of this configuration, from 1; in the proof from 10 001. Runs of the same number have the same seed. Of what was seen,
+    /// 0 stands for all.
+    pub repeat: u32,
+}
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The objective's value; above zero.
+    Value(f64),
+    /// It was outside the service level, or failed.
+    Outside,
+}
+
+/// A run that was done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Which.
+    pub trial: Trial,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// All that is known of a configuration from the search; the proof's runs are not in it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Standing {
+    /// The configuration.
+    pub configuration: Configuration,
+    /// In which step it was tried first.
+    pub phase: Phase,
+    /// The objective in each of its runs that has one.
+    pub values: Vec<f64>,
+    /// How many of its runs were outside the service level or failed.
+    pub outside: u32,
+}
+
+impl Standing {
+    fn runs(&self) -> usize {
+        self.values.len() + self.outside as usize
+    }
+
+    /// Whether it can win: most of its runs are within.
+    fn is_eligible(&self) -> bool {
+        self.outside as usize * 2 < self.runs()
+    }
+}
+
+/// What the proof comes to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Proof {
+    /// The objective in the winner's runs.
+    pub winner: Vec<f64>,
+    /// In the baseline's.
+    pub baseline: Vec<f64>,
+    /// How many of the winner's runs were outside the service level or failed.
+    pub winner_outside: u32,
+    /// The same of the baseline.
+    pub baseline_outside: u32,
+    /// The winner's objective as a multiple of the baseline's.
+    pub ratio: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<(f64, f64)>,
+    /// Probability of a difference this large or larger if there were none.
+    pub p: Option<f64>,
+}
+
+/// How a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// No setting matters: there was nothing to search, and nothing to prove.
+    NothingMatters,
+    /// Nothing that was tried seems better than the baseline.
+    NothingBetter,
+    /// Nothing that was tried is within the service level.
+    NothingWithin,
+    /// The winner is better than the baseline.
+    Better,
+    /// The winner is worse: what seemed better was chance.
+    Worse,
+    /// They could not be told apart.
+    CannotTell,
+    /// The winner was outside the service level, or failed, in the proof.
+    Outside,
+}
+
+/// What a search comes to, or has come to so far.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Conclusion {
+    /// How it ended; `None` while it has not.
+    pub end: Option<End>,
+    /// What each setting does, from the screening; empty before its end, and where its runs cannot tell settings apart.
+    pub effects: Vec<Effect>,
+    /// The smallest effect that four of five such screenings find, as a share.
+    pub detectable: Option<f64>,
+    /// Probability of a baseline as far from the straight lines between both ends, or further, by chance.
+    pub curved: Option<f64>,
+    /// The places of the settings that were searched after the screening, the strongest first.
+    pub searched: Vec<usize>,
+    /// Everything that was tried, in order; the baseline is among them.
+    pub standings: Vec<Standing>,
+    /// Standard deviation of single runs of the same settings, as a share; `None` before any was repeated.
+    pub noise: Option<f64>,
+    /// The runs of each step so far.
+    pub runs: Vec<(Phase, u32)>,
+    /// What the proof was or is of; `None` where there was nothing to prove.
+    pub winner: Option<Configuration>,
+    /// What it came to.
+    pub proof: Option<Proof>,
+}
+
+/// The fewest runs that a search over so many settings can do with: the screening once, and the shortest proof.
+pub fn least_runs(settings: usize) -> u32 {
+    let rows = design::rows(settings);
+    (rows + baselines(rows).max(3)) as u32 + 2 * PAIRS_LEAST
+}
+
+/// How many runs of the baseline stand among so many others.
+fn baselines(others: usize) -> usize {
+    others.div_ceil(BASELINE_SHARE)
+}
+
+/// What is known, and what to measure next, in this order; nothing when the search is over. Runs that the search did not ask for are
+/// ignored; the same runs give the same answer, in whatever order.
+pub fn look(problem: Problem<'_>, seen: &[Seen]) -> (Conclusion, Vec<Trial>) {
+    let mut search = Search { problem, seen, conclusion: Conclusion::default(), rounds: 0 };
+    let next = match search.go() {
+        Ok(end) => {
+            search.conclusion.end = Some(end);
+            Vec::new()
+        }
+        Err(Missing(trials)) => trials,
+    };
+    search.conclusion.noise = search.noise().map(|variance| variance.sqrt().exp_m1());
+    (search.conclusion, next)
+}
+
+/// Runs without which it does not go on.
+struct Missing(Vec<Trial>);
+
+/// A search that goes as far as what was seen allows.
+struct Search<'a> {
+    problem: Problem<'a>,
+    seen: &'a [Seen],
+    conclusion: Conclusion,
+    /// How often something was asked for: names streams of random numbers.
+    rounds: u64,
+}
+
+impl Search<'_> {
+    fn go(&mut self) -> Result<End, Missing> {
+        let space = &self.problem.tuning.space;
+        let pairs = (self.problem.tuning.runs / PAIR_SHARE).clamp(PAIRS_LEAST, PAIRS_MOST);
+        let rows = design::screening(space);
+        let once = rows.len() + baselines(rows.len()).max(3);
+        let times =
+            (SCREENING_SHARE * f64::from(self.problem.tuning.runs) / once as f64).floor().max(1.0) as usize;
+        let all: Vec<_> = std::iter::repeat_n(rows, times).flatten().collect();
+        self.measure(Phase::Screening, &all, baselines(all.len()).max(3))?;
+        let Some(found) = self.effects(&all) else { return self.decide(&[], pairs) };
+        self.conclusion.effects.clone_from(&found.effects);
+        (self.conclusion.detectable, self.conclusion.curved) = (Some(found.detectable), found.curved);
+        let matters = |effect: &Effect| matches!(effect.verdict, Verdict::Better | Verdict::Worse);
+        let is_curved = found.curved.is_some_and(|p| p < SIGNIFICANT / 2.0);
+        if !is_curved && !found.effects.iter().any(matters) {
+            return Ok(End::NothingMatters);
+        }
+        let survivors = survivors(&found.effects, is_curved);
+        self.conclusion.searched.clone_from(&survivors);
+        self.halve(&survivors, &found, pairs)?;
+        self.refine(&survivors, pairs)?;
+        self.decide(&survivors, pairs)
+    }
+
+    /// Runs that are left for searching.
+    fn left(&self, pairs: u32) -> usize {
+        let spent: u32 = self.conclusion.runs.iter().map(|(_, runs)| runs).sum();
+        self.problem.tuning.runs.saturating_sub(spent + 2 * pairs) as usize
+    }
+
+    /// Has these configurations measured once each, and the baseline so often in between. Those of equal values of settings that cost a
+    /// restart stand together.
+    fn measure(
+        &mut self,
+        phase: Phase,
+        configurations: &[Configuration],
+        baselines: usize,
+    ) -> Result<(), Missing> {
+        let space = &self.problem.tuning.space;
+        self.rounds += 1;
+        let mut rng = Rng::new(self.problem.seed, &[self.rounds]);
+        let mut order: Vec<(Vec<u64>, u64, &Configuration)> = configurations
+            .iter()
+            .map(|configuration| (costly(space, configuration), rng.bits(), configuration))
+            .collect();
+        // Groups, too, are in random order.
+        let group = |costly: &[u64]| Rng::new(self.problem.seed, &[&[self.rounds], costly].concat()).bits();
+        order.sort_by_cached_key(|(costly, random, _)| (group(costly), costly.clone(), *random));
+        let mut batch: Vec<Configuration> = order.into_iter().map(|(_, _, one)| one.clone()).collect();
+        let others = batch.len();
+        for index in (0..baselines).rev() {
+            let place = if baselines > 1 { index * others / (baselines - 1) } else { others / 2 };
+            batch.insert(place, space.baseline());
+        }
+        self.ask(phase, batch)
+    }
+
+    /// Asks for one more run of each of these, in this order.
+    fn ask(&mut self, phase: Phase, batch: Vec<Configuration>) -> Result<(), Missing> {
+        let mut counts: Vec<(Configuration, u32)> = self
+            .conclusion
+            .standings
+            .iter()
+            .map(|standing| (standing.configuration.clone(), standing.runs() as u32))
+            .collect();
+        let mut trials = Vec::new();
+        for configuration in batch {
+            let known = counts.iter_mut().find(|(known, _)| *known == configuration);
+            let repeat = match known {
+                Some((_, count)) => {
+                    *count += 1;
+                    *count
+                }
+                None => {
+                    counts.push((configuration.clone(), 1));
+                    1
+                }
+            };
+            trials.push(Trial { phase, configuration, repeat });
+        }
+        for (trial, outcome) in self.seen(trials)? {
+            let standings = &mut self.conclusion.standings;
+            let known = standings.iter().position(|known| known.configuration == trial.configuration);
+            let index = known.unwrap_or_else(|| {
+                let configuration = trial.configuration.clone();
+                standings.push(Standing { configuration, phase, values: Vec::new(), outside: 0 });
+                standings.len() - 1
+            });
+            match outcome {
+                Outcome::Value(value) => standings[index].values.push(value),
+                Outcome::Outside => standings[index].outside += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// What came of these runs; those that are missing, if some are.
+    fn seen(&mut self, trials: Vec<Trial>) -> Result<Vec<(Trial, Outcome)>, Missing> {
+        let is_proof = |phase| phase == Phase::Proof;
+        let known = |trial: &Trial| {
+            let same = |seen: &&Seen| {
+                is_proof(seen.trial.phase) == is_proof(trial.phase)
+                    && (seen.trial.repeat == trial.repeat || seen.trial.repeat == 0)
+                    && seen.trial.configuration == trial.configuration
+            };
+            self.seen.iter().find(same).map(|seen| match seen.outcome {
+                Outcome::Value(value) if value > 0.0 && value.is_finite() => Outcome::Value(value),
+                _ => Outcome::Outside,
+            })
+        };
+        let outcomes: Vec<Option<Outcome>> = trials.iter().map(known).collect();
+        let phase = trials.first().map(|trial| trial.phase);
+        let done = outcomes.iter().flatten().count() as u32;
+        if let Some(phase) = phase {
+            match self.conclusion.runs.iter_mut().find(|(own, _)| *own == phase) {
+                Some((_, runs)) => *runs += done,
+                None => self.conclusion.runs.push((phase, done)),
+            }
+        }
+        let pairs: Vec<(Trial, Option<Outcome>)> = trials.into_iter().zip(outcomes).collect();
+        if pairs.iter().any(|(_, outcome)| outcome.is_none()) {
+            let missing = pairs.into_iter().filter(|(_, outcome)| outcome.is_none());
+            return Err(Missing(missing.map(|(trial, _)| trial).collect()));
+        }
+        Ok(pairs.into_iter().filter_map(|(trial, outcome)| Some((trial, outcome?))).collect())
+    }
+
+    /// A value as a score: more is better.
+    fn score(&self, value: f64) -> f64 {
+        if self.problem.tuning.objective.is_less_better() { -value.ln() } else { value.ln() }
+    }
+
+    /// The scores of a configuration. What was outside counts as the worst that was seen of any.
+    fn scores(&self, standing: &Standing) -> Vec<f64> {
+        let all = self.conclusion.standings.iter().flat_map(|standing| &standing.values);
+        let worst = all.map(|value| self.score(*value)).fold(f64::INFINITY, f64::min);
+        let outside = std::iter::repeat_n(worst, standing.outside as usize);
+        standing.values.iter().map(|value| self.score(*value)).chain(outside).collect()
+    }
+
+    fn standing(&self, configuration: &Configuration) -> Option<&Standing> {
+        self.conclusion.standings.iter().find(|standing| standing.configuration == *configuration)
+    }
+
+    /// The variance of single runs of the same settings, of the scores within the service level.
+    fn noise(&self) -> Option<f64> {
+        self.noise_with_freedom().map(|(variance, _)| variance)
+    }
+
+    /// The same with its degrees of freedom.
+    fn noise_with_freedom(&self) -> Option<(f64, f64)> {
+        let (mut squares, mut freedom) = (0.0, 0.0);
+        for standing in &self.conclusion.standings {
+            let scores: Vec<f64> = standing.values.iter().map(|value| self.score(*value)).collect();
+            let mean = scores.iter().sum::<f64>() / scores.len().max(1) as f64;
+            squares += scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>();
+            freedom += scores.len().saturating_sub(1) as f64;
+        }
+        (freedom > 0.0).then(|| (squares / freedom, freedom))
+    }
+
+    /// The noise, for those who need some: what the screening leaves over where nothing was repeated.
+    fn some_noise(&self) -> f64 {
+        self.noise().unwrap_or(1e-3).max(1e-8)
+    }
+
+    fn effects(&self, screened: &[Configuration]) -> Option<Effects> {
+        let mut all = Vec::new();
+        let mut told: Vec<&Configuration> = Vec::new();
+        for configuration in screened {
+            if told.contains(&configuration) {
+                continue;
+            }
+            told.push(configuration);
+            // The baseline may be one of the design's rows: its other runs are of the same settings.
+            let scores = self.scores(self.standing(configuration)?);
+            all.extend(scores.into_iter().map(|score| (configuration.clone(), score)));
+        }
+        let baseline = self.problem.tuning.space.baseline();
+        let own = self.standing(&baseline).filter(|_| !told.contains(&&baseline));
+        let own = own.map(|standing| self.scores(standing)).unwrap_or_default();
+        if all.iter().any(|(_, score)| !score.is_finite()) {
+            return None;
+        }
+        effects(
+            &self.problem.tuning.space,
+            &all,
+            &own,
+            self.noise_with_freedom(),
+            self.problem.tuning.objective.is_less_better(),
+            self.problem.tuning.margin,
+        )
+    }
+
+    /// Successive halving (Karnin, Koren and Somekh, ICML 2013) of settings spread over those that survived.
+    fn halve(&mut self, survivors: &[usize], found: &Effects, pairs: u32) -> Result<(), Missing> {
+        let budget = HALVING_SHARE * self.left(pairs) as f64;
+        // All once, half of them again, a quarter twice: two runs for each, and a quarter more for the baseline.
+        let count = ((budget / 2.5) as usize).min(32);
+        if count < 4 {
+            return Ok(());
+        }
+        let mut field = self.spread(survivors, found, count);
+        let mut times = 1;
+        let mut first = true;
+        while field.len() > 1 {
+            let batch: Vec<_> = std::iter::repeat_n(field.clone(), times).flatten().collect();
+            let baselines = baselines(batch.len());
+            if batch.len() + baselines > self.left(pairs) {
+                break;
+            }
+            self.measure(Phase::Halving, &batch, baselines)?;
+            field = self.better_half(field);
+            times = if first { 1 } else { times * 2 };
+            first = false;
+            if field.len() <= 2 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// So many configurations of the survivors: the one that the screening promises most of, and the rest a Latin hypercube (McKay, Beckman
+    /// and Conover, Technometrics 21, 1979).
+    fn spread(&self, survivors: &[usize], found: &Effects, count: usize) -> Vec<Configuration> {
+        let space = &self.problem.tuning.space;
+        let mut promised = space.baseline();
+        for setting in survivors {
+            let own = found.effects.iter().filter(|effect| effect.setting == *setting);
+            let Some(best) = own.max_by(|one, other| one.score.total_cmp(&other.score)) else { continue };
+            promised.0[*setting] = if best.score > 0.0 { best.to } else { best.from };
+        }
+        let mut field = vec![space.settled(promised)];
+        let mut rng = Rng::new(self.problem.seed, &[0, 1]);
+        let mut columns: Vec<Vec<usize>> = Vec::new();
+        for _ in survivors {
+            let mut column: Vec<usize> = (0..count).collect();
+            for last in (1..count).rev() {
+                column.swap(last, rng.below(last as u64 + 1) as usize);
+            }
+            columns.push(column);
+        }
+        for row in 0..count {
+            let place = |(setting, column): (&usize, &Vec<usize>)| {
+                (*setting, (column[row] as f64 + rng.unit()) / count as f64)
+            };
+            let places: Vec<(usize, f64)> = survivors.iter().zip(&columns).map(place).collect();
+            let configuration = space.at(&places);
+            if !field.contains(&configuration) && configuration != space.baseline() && field.len() < count {
+                field.push(configuration);
+            }
+        }
+        field
+    }
+
+    /// The better half, without those that cannot win any more.
+    fn better_half(&self, field: Vec<Configuration>) -> Vec<Configuration> {
+        let noise = self.some_noise();
+        let mean = |configuration: &Configuration| {
+            let standing = self.standing(configuration)?;
+            let scores = self.scores(standing);
+            let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+            standing.is_eligible().then_some((mean, noise / scores.len() as f64))
+        };
+        let half = field.len().div_ceil(2);
+        let mut known: Vec<(Configuration, (f64, f64))> =
+            field.into_iter().filter_map(|one| mean(&one).map(|mean| (one, mean))).collect();
+        known.sort_by(|(_, one), (_, other)| other.0.total_cmp(&one.0));
+        let best = known.first().map(|(_, best)| *best);
+        let may_win =
+            |own: &(f64, f64)| best.is_none_or(|best| best.0 - own.0 <= CANNOT_WIN * (best.1 + own.1).sqrt());
+        known.into_iter().filter(|(_, own)| may_win(own)).take(half).map(|(one, _)| one).collect()
+    }
+
+    /// Measures where the belief promises most, in rounds, and what seems best again.
+    fn refine(&mut self, survivors: &[usize], pairs: u32) -> Result<(), Missing> {
+        let space = &self.problem.tuning.space;
+        while self.left(pairs) >= ROUND + 2 && self.conclusion.standings.len() + ROUND <= MOST_CONFIGURATIONS
+        {
+            let Some(belief) = self.belief(space, survivors) else { break };
+            let Some(best) = self.best(&belief) else { break };
+            let goal = belief.at(&best).0;
+            let mut batch = vec![best];
+            let mut supposing = Some(belief);
+            let mut promises = f64::INFINITY;
+            while let (Some(belief), true) = (supposing.take(), batch.len() <= ROUND) {
+                let Some((next, promised)) = self.promising(&belief, survivors, goal, &batch) else { break };
+                if batch.len() == 1 {
+                    promises = promised;
+                }
+                supposing = belief.supposing(next.clone());
+                batch.push(next);
+            }
+            if batch.len() == 1 || promises < PROMISES {
+                break;
+            }
+            self.measure(Phase::Refining, &batch, 1)?;
+        }
+        Ok(())
+    }
+
+    /// What is believed of all that differs in the survivors only.
+    fn belief<'s>(&self, space: &'s Space, survivors: &'s [usize]) -> Option<Belief<'s>> {
+        let baseline = space.baseline();
+        let others: Vec<usize> =
+            (0..space.settings.len()).filter(|index| !survivors.contains(index)).collect();
+        let is_of_them = |standing: &&Standing| {
+            others.iter().all(|index| standing.configuration.0[*index] == baseline.0[*index])
+        };
+        let mean = |standing: &Standing| {
+            let scores = self.scores(standing);
+            let score = scores.iter().sum::<f64>() / scores.len() as f64;
+            Mean { configuration: standing.configuration.clone(), score, runs: scores.len() }
+        };
+        let means = self.conclusion.standings.iter().filter(is_of_them).map(mean);
+        let means: Vec<Mean> = means.filter(|mean| mean.score.is_finite()).collect();
+        Belief::new(space, survivors, means, self.some_noise())
+    }
+
+    /// The configuration of those measured that is believed to be best: what is unsure counts against it.
+    fn best(&self, belief: &Belief<'_>) -> Option<Configuration> {
+        let sure = |configuration: &Configuration| {
+            let (mean, unsure) = belief.at(configuration);
+            mean - unsure
+        };
+        let eligible = belief
+            .measured()
+            .filter(|configuration| self.standing(configuration).is_some_and(Standing::is_eligible));
+        eligible.max_by(|one, other| sure(one).total_cmp(&sure(other))).cloned()
+    }
+
+    /// Where the expected improvement over the best mean (Mockus, 1975; Jones, Schonlau and Welch, Journal of Global Optimization 13,
+    /// 1998) is largest, among points all over and points near the best; and that improvement.
+    fn promising(
+        &self,
+        belief: &Belief<'_>,
+        survivors: &[usize],
+        goal: f64,
+        taken: &[Configuration],
+    ) -> Option<(Configuration, f64)> {
+        let space = &self.problem.tuning.space;
+        let mut rng = Rng::new(self.problem.seed, &[1, self.rounds, taken.len() as u64]);
+        let best = taken.first()?;
+        let mut found: Option<(Configuration, f64)> = None;
+        for point in 0..LOOKED_AT {
+            let is_near = point % 3 == 0;
+            let places: Vec<(usize, f64)> = survivors
+                .iter()
+                .map(|index| {
+                    let random = rng.unit();
+                    let near = space.place(*index, best) + 0.2 * (random - 0.5);
+                    let stays = is_near && rng.below(3) == 0;
+                    let place = match is_near {
+                        true if stays => space.place(*index, best),
+                        true => near,
+                        false => random,
+                    };
+                    (*index, place)
+                })
+                .collect();
+            let configuration = space.at(&places);
+            if taken.contains(&configuration) || self.standing(&configuration).is_some() {
+                continue;
+            }
+            let (mean, unsure) = belief.at(&configuration);
+            let promised = improvement(mean - goal, unsure);
+            if found.as_ref().is_none_or(|(_, most)| promised > *most) {
+                found = Some((configuration, promised));
+            }
+        }
+        found
+    }
+}
+
+/// The values of what costs a restart or more, as bits.
+fn costly(space: &Space, configuration: &Configuration) -> Vec<u64> {
+    let pairs = || space.settings.iter().zip(&configuration.0);
+    let of = |wanted: TakesEffect| {
+        let own = pairs().filter(move |(setting, _)| setting.takes_effect == wanted);
+        own.map(|(_, value)| value.to_bits())
+    };
+    of(TakesEffect::Rebuild).chain(of(TakesEffect::Restart)).collect()
+}
+
+/// The settings that go on: the strongest of those whose effect is not likely to be chance. Where the ends of ranges do not tell
+/// what lies between them, the strongest in any case.
+fn survivors(effects: &[Effect], all: bool) -> Vec<usize> {
+    let mut strongest: Vec<&Effect> =
+        effects.iter().filter(|effect| all || effect.p.min(effect.suspected) < SURVIVES).collect();
+    strongest.sort_by(|one, other| other.score.abs().total_cmp(&one.score.abs()));
+    let mut settings = Vec::new();
+    for effect in strongest {
+        if !settings.contains(&effect.setting) && settings.len() < SURVIVORS {
+            settings.push(effect.setting);
+        }
+    }
+    settings
+}
+
+/// How much better than nothing something is expected to be that is believed to be so much better, give or take.
+fn improvement(better: f64, unsure: f64) -> f64 {
+    if unsure <= 0.0 {
+        return better.max(0.0);
+    }
+    let z = better / unsure;
+    let density = (-0.5 * z.powi(2)).exp() / std::f64::consts::TAU.sqrt();
+    better * normal(z) + unsure * density
+}
+
+/// The distribution function of the normal distribution.
+fn normal(z: f64) -> f64 {
+    // Student's with so much freedom is it, to six digits.
+    let tail = tidemark_judge::statistics::two_sided(z, 1e7).unwrap_or(1.0) / 2.0;
+    if z > 0.0 { 1.0 - tail } else { tail }
+}
+
+mod proving;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! What a search comes to, in words: for the terminal and the report alike.
+
+use crate::effects::{Effect, Verdict};
+use crate::search::{Conclusion, End, Phase, Proof};
+use tidemark_measure::tuning::{Configuration, TakesEffect, Tuning};
+
+/// How the search ended, then the details: sentences with their full stops.
+pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
+    let mut all = vec![headline(tuning, conclusion)];
+    let named = |verdicts: &[Verdict]| {
+        let own = conclusion.effects.iter().filter(|effect| verdicts.contains(&effect.verdict));
+        let mut names: Vec<&str> =
+            own.map(|effect| tuning.space.settings[effect.setting].name.as_str()).collect();
+        names.dedup();
+        names.join(", ")
+    };
+    if !conclusion.effects.is_empty() {
+        let matters = named(&[Verdict::Better, Verdict::Worse]);
+        if !matters.is_empty() {
+            all.push(format!("These settings matter: {matters}."));
+        }
+        let equal = named(&[Verdict::Equal]);
+        if !equal.is_empty() {
+            all.push(format!("These do not, within {}: {equal}.", percent(tuning.margin)));
+        }
+        let open = named(&[Verdict::CannotTell]);
+        if !open.is_empty() {
+            let seen = conclusion
+                .detectable
+                .map(|least| format!("; an effect of {} would most likely have been seen", percent(least)));
+            all.push(format!("Of these it cannot be told: {open}{}.", seen.unwrap_or_default()));
+        }
+    }
+    if conclusion.curved.is_some_and(|p| p < 0.025) {
+        all.push(
+            "The baseline is not what the ends of the ranges suggest: what happens between them is not a straight line, and was searched."
+                .to_owned(),
+        );
+    }
+    let outside: u32 = conclusion.standings.iter().map(|standing| standing.outside).sum();
+    if outside > 0 {
+        all.push(format!(
+            "{outside} runs of the search were outside the service level or failed; effects count each as the worst run that was not."
+        ));
+    }
+    if let Some(noise) = conclusion.noise {
+        all.push(format!("Runs with the same settings vary by {} (standard deviation).", percent(noise)));
+    }
+    let cost = conclusion.runs.iter().map(|(phase, runs)| format!("{} {runs}", phase.name()));
+    let (cost, sum) =
+        (cost.collect::<Vec<_>>().join(", "), conclusion.runs.iter().map(|(_, runs)| runs).sum::<u32>());
+    all.push(format!("It took {sum} of {} runs: {cost}.", tuning.runs));
+    all
+}
+
+fn headline(tuning: &Tuning, conclusion: &Conclusion) -> String {
+    let label = |configuration: &Configuration| tuning.space.label(configuration);
+    let winner = conclusion.winner.as_ref().map(label).unwrap_or_default();
+    let Some(end) = conclusion.end else {
+        let phase = conclusion.runs.last().map_or(Phase::Screening, |(phase, _)| *phase);
+        return format!("The search is not over: it is at its {}.", phase.name());
+    };
+    let times = conclusion.proof.as_ref().and_then(|proof| times(tuning, proof)).unwrap_or_default();
+    match end {
+        End::NothingMatters => match conclusion.detectable {
+            Some(least) => format!(
+                "No setting matters: nothing was found, and an effect of {} would most likely have been seen.",
+                percent(least)
+            ),
+            None => "No setting matters.".to_owned(),
+        },
+        End::NothingBetter => "Nothing that was tried seems better than the baseline.".to_owned(),
+        End::NothingWithin => "Nothing that was tried is within the service level.".to_owned(),
+        End::Better if times.is_empty() => {
+            format!("Better: {winner}. It is within the service level, and the baseline is not.")
+        }
+        End::Better => format!("Better: {winner}. Measured afresh beside the baseline: {times}."),
+        End::Worse => {
+            format!("Nothing better was found: {winner} seemed so, but measured afresh it is worse: {times}.")
+        }
+        End::CannotTell => format!(
+            "Nothing better was found: {winner} seemed so, but measured afresh it cannot be told from the baseline: {times}."
+        ),
+        End::Outside => format!(
+            "Nothing better was found: {winner} seemed so, but measured afresh it was outside the service level or failed."
+        ),
+    }
+}
+
+/// What the proof measured: `throughput × 1.32 (1.28 to 1.36 with 95 %)`.
+fn times(tuning: &Tuning, proof: &Proof) -> Option<String> {
+    let (ratio, (low, high)) = (proof.ratio?, proof.interval?);
+    let mean = |values: &[f64]| tuning.objective.value(values.iter().sum::<f64>() / values.len() as f64);
+    Some(format!(
+        "{} × {ratio:.3} ({low:.3} to {high:.3} with 95 %), {} instead of {}, {} runs each",
+        tuning.objective.words(),
+        mean(&proof.winner),
+        mean(&proof.baseline),
+        proof.winner.len()
+    ))
+}
+
+/// The headings of [`effects`].
+pub const EFFECTS: [&str; 5] = ["Setting", "Instead of", "Multiple", "95 %", "Verdict"];
+
+/// A row for each effect, the strongest first.
+pub fn effects(tuning: &Tuning, conclusion: &Conclusion) -> Vec<[String; 5]> {
+    let mut all: Vec<&Effect> = conclusion.effects.iter().collect();
+    all.sort_by(|one, other| one.p.total_cmp(&other.p));
+    let row = |effect: &&Effect| {
+        let setting = &tuning.space.settings[effect.setting];
+        [
+            format!("{} {}", setting.name, setting.text(effect.to)),
+            setting.text(effect.from),
+            format!("× {:.3}", effect.ratio),
+            format!("{:.3} to {:.3}", effect.interval.0, effect.interval.1),
+            match effect.verdict {
+                Verdict::Better => "better",
+                Verdict::Worse => "worse",
+                Verdict::Equal => "does not matter",
+                Verdict::CannotTell => "cannot tell",
+            }
+            .to_owned(),
+        ]
+    };
+    all.iter().map(row).collect()
+}
+
+/// How a setting takes effect.
+pub fn takes_effect(effect: TakesEffect) -> &'static str {
+    match effect {
+        TakesEffect::Run => "with the next run",
+        TakesEffect::Restart => "by the arm's set_up commands",
+        TakesEffect::Rebuild => "when the arm is built anew",
+    }
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
