@@ -3,9 +3,10 @@
 use crate::Fleet;
 use crate::assign::{Assignment, assign, elsewhere, fit, open_files};
 use crate::follow::{Placement, Remote};
+use crate::holdings::{Held, check_apart};
+use crate::proofs::{Told, join};
 use crate::protocol::{Down, Opened, Order, PackedPlan};
 use crate::run_drivers::{Listener, Ready, RunDrivers, Timeouts};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidemark_control::backend::{self, Backend, BackendFactory, StagePlace};
@@ -13,8 +14,8 @@ use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{ExecuteError, Options};
 use tidemark_control::runner::{Carrier, Runner};
 use tidemark_measure::observation::{CONTROLLER, Node, of_driver};
-use tidemark_measure::record::{DataCheck, DeviceUse, Driver, DriverIo, Note, Proof, Share, Stage as Record};
-use tidemark_plan::engine::{Engine, Holding};
+use tidemark_measure::record::{Driver, Note, Share, Stage as Record};
+use tidemark_plan::engine::Engine;
 use tidemark_plan::plan::{OnLoss, Plan, Stage};
 use tidemark_plan::registry::Registry;
 
@@ -368,123 +369,8 @@ impl DriversBackend {
     }
 }
 
-/// What a driver uses that others must not use as well.
-struct Held {
-    driver: String,
-    /// What tells its machine from others.
-    machine: String,
-    holdings: Vec<Holding>,
-}
-
-/// Refuses what two drivers have that each should have for itself.
-fn check_apart(held: &[Held]) -> Result<(), String> {
-    let mut known: HashMap<(&str, &str), Vec<(&str, &Holding)>> = HashMap::new();
-    for Held { driver, machine, holdings } in held {
-        for holding in holdings {
-            let machine = match (holding.is_local, machine.as_str()) {
-                (false, _) => "",
-                // A driver of which that is not known is taken for alone on its machine.
-                (true, "") => driver.as_str(),
-                (true, machine) => machine,
-            };
-            let others = known.entry((machine, holding.identity.as_str())).or_default();
-            let collides =
-                |(other, theirs): &&(&str, &Holding)| *other != driver.as_str() && theirs.collides(holding);
-            if let Some((other, theirs)) = others.iter().find(collides) {
-                let (one, name) = (&theirs.name, &holding.name);
-                let what = match one == name {
-                    true => format!("{name} is one and the same for the drivers {other} and {driver}"),
-                    false => {
-                        format!("{one} of driver {other} and {name} of driver {driver} are one and the same")
-                    }
-                };
-                return Err(format!(
-                    "{what}, and each needs a volume of its own: put `{{driver}}` into the names of the volumes, which stands for the driver's \
-                     name, or use drivers on different machines"
-                ));
-            }
-            // However often a driver names one thing, it is compared with no more than a few of each driver's.
-            let is_known = |(other, theirs): &(&str, &Holding)| {
-                *other == driver.as_str() && (theirs.changes, theirs.each) == (holding.changes, holding.each)
-            };
-            if !others.iter().any(is_known) {
-                others.push((driver.as_str(), holding));
-            }
-        }
-    }
-    Ok(())
-}
-
 fn takes_part(works: &[Vec<Assignment>], driver: usize) -> bool {
     works.iter().flatten().any(|assignments| assignments.driver == driver)
-}
-
-/// What a driver says for its part of a stage.
-struct Told {
-    /// Its number in the run.
-    driver: usize,
-    name: String,
-    /// What tells its machine from others; empty where that is not known.
-    machine: String,
-    host: String,
-    proof: Proof,
-}
-
-/// Joins the proofs of several drivers: each statement has its driver's name. A device of a machine that several of them are on has counted
-/// for all of them, and counts once.
-fn join(mut proofs: Vec<Told>, remarks: Vec<String>) -> Option<Proof> {
-    if proofs.len() < 2 {
-        let Told { mut proof, .. } = proofs.pop()?;
-        proof.setup.extend(remarks);
-        return Some(proof);
-    }
-    let mut all = Proof { direct: true, setup: remarks, ..Proof::default() };
-    let machines: Vec<String> = proofs.iter().map(|told| told.machine.clone()).collect();
-    let mut devices: Vec<(String, DeviceUse)> = Vec::new();
-    let has_volumes = |told: &&Told| told.proof.own.is_some();
-    let apart = proofs.iter().filter(has_volumes).count() > 1;
-    for Told { driver, name, machine, host, proof } in proofs {
-        all.cache = proof.cache;
-        all.direct &= proof.direct;
-        all.setup.extend(proof.setup.into_iter().map(|text| format!("{name}: {text}")));
-        all.unchecked.extend(proof.unchecked.into_iter().map(|text| format!("{name}: {text}")));
-        all.add_databases(proof.databases, proof.aborts);
-        all.add_ledgers(proof.ledgers);
-        all.add_figures(proof.figures);
-        all.add_tables(proof.tables);
-        all.commits.extend(proof.commits);
-        let new = |check: &DataCheck| !all.checks.contains(check);
-        let checks: Vec<DataCheck> = proof.checks.into_iter().filter(new).collect();
-        all.checks.extend(checks);
-        // The OSDs of a cluster count for all of its clients.
-        all.osds = all.osds.or(proof.osds);
-        if let Some(own) = proof.own {
-            let sum = all.own.get_or_insert_default();
-            sum.read_bytes = sum.read_bytes.saturating_add(own.read_bytes);
-            sum.written_bytes = sum.written_bytes.saturating_add(own.written_bytes);
-            if apart {
-                all.drivers.push(DriverIo { driver: driver as u32, own });
-            }
-        }
-        let shared = !machine.is_empty() && machines.iter().filter(|other| **other == machine).count() > 1;
-        let place = if shared { &host } else { &name };
-        for device in proof.devices {
-            let key = if shared {
-                format!("{machine} {}", device.device)
-            } else {
-                format!("{name}:{}", device.device)
-            };
-            match devices.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, known)) => known.cover(device),
-                None => {
-                    let named = format!("{place}:{}", device.device);
-                    devices.push((key, DeviceUse { device: named, ..device }));
-                }
-            }
-        }
-    }
-    all.devices = devices.into_iter().map(|(_, device)| device).collect();
-    Some(all)
 }
 
 /// Adds what a driver observed of its own node, on the run's clock. Of a node of a known name, which is the same machine,
@@ -530,7 +416,6 @@ pub(crate) fn record(member: &crate::fleet::Member) -> Driver {
 mod tests {
     use super::*;
     use tidemark_measure::observation::{Kind, OWN, Series};
-    use tidemark_measure::record::{CommitsUse, OwnIo, QueryUse, TablesUse};
 
     fn node(name: &str, cores: f32) -> Node {
         let series = |kind, subject: &str, metric: &str, value| Series {
@@ -546,97 +431,6 @@ mod tests {
             series: vec![series(Kind::Cpu, "all", "busy", 0.9), series(Kind::Process, OWN, "cpu", cores)],
             ..Node::default()
         }
-    }
-
-    /// What a driver on a machine says.
-    fn told(driver: usize, machine: &str, proof: Proof) -> Told {
-        let name = ["a", "b", "c"][driver].to_owned();
-        Told { driver, name, machine: machine.into(), host: format!("host-{machine}"), proof }
-    }
-
-    #[test]
-    fn a_device_of_one_machine_counts_once_and_what_processes_moved_adds_up() {
-        let proof = |volume: &str, written_bytes| {
-            let device = DeviceUse {
-                device: "vda".into(),
-                volumes: vec![volume.into()],
-                written_bytes,
-                ..DeviceUse::default()
-            };
-            let own = OwnIo { read_bytes: 1, written_bytes: 40 };
-            Proof { devices: vec![device], own: Some(own), direct: true, ..Proof::default() }
-        };
-        let of = |machines: [&str; 3]| {
-            let proofs =
-                [("/v-a", 100), ("/v-b", 103), ("/v-c", 90)].map(|(volume, bytes)| proof(volume, bytes));
-            let all = (0..)
-                .zip(machines)
-                .zip(proofs)
-                .map(|((driver, machine), proof)| told(driver, machine, proof));
-            join(all.collect(), Vec::new()).unwrap()
-        };
-        let devices = |proof: &Proof| {
-            proof
-                .devices
-                .iter()
-                .map(|one| (one.device.clone(), one.volumes.len(), one.written_bytes))
-                .collect::<Vec<_>>()
-        };
-        let two = of(["one", "one", "two"]);
-        assert_eq!(devices(&two), [("host-one:vda".to_owned(), 2, 103), ("c:vda".to_owned(), 1, 90)]);
-        assert_eq!(two.own, Some(OwnIo { read_bytes: 3, written_bytes: 120 }));
-        assert_eq!(
-            two.drivers.iter().map(|one| (one.driver, one.own.written_bytes)).collect::<Vec<_>>(),
-            [(0, 40), (1, 40), (2, 40)]
-        );
-        assert_eq!(devices(&of(["", "", ""])).len(), 3, "machines that are not known are taken for several");
-    }
-
-    #[test]
-    fn two_drivers_are_told_apart_by_what_they_hold() {
-        let held = |driver: &str, machine: &str, identity: &str, changes, each| Held {
-            driver: driver.into(),
-            machine: machine.into(),
-            holdings: vec![Holding {
-                name: format!("/v-{driver}"),
-                identity: identity.into(),
-                is_local: identity != "image",
-                changes,
-                each,
-            }],
-        };
-        let check = |one: Held, other: Held| check_apart(&[one, other]);
-        let refused =
-            check(held("a", "m", "8:1", true, true), held("b", "m", "8:1", false, true)).unwrap_err();
-        assert!(
-            refused.starts_with("/v-a of driver a and /v-b of driver b are one and the same"),
-            "{refused}"
-        );
-        assert!(check(held("a", "m", "image", true, true), held("b", "n", "image", true, true)).is_err());
-        for (one, other) in [
-            (held("a", "m", "8:1", true, true), held("b", "n", "8:1", true, true)),
-            (held("a", "", "8:1", true, true), held("b", "", "8:1", true, true)),
-            (held("a", "m", "8:1", true, true), held("b", "m", "8:2", true, true)),
-            (held("a", "m", "8:1", false, true), held("b", "m", "8:1", false, true)),
-            (held("a", "m", "8:1", true, false), held("b", "m", "8:1", true, false)),
-        ] {
-            assert_eq!(check(one, other), Ok(()));
-        }
-    }
-
-    #[test]
-    fn streams_of_several_drivers_are_one_work_and_what_one_committed_is_there() {
-        let query = |stream| QueryUse { stream, took_ns: u64::from(stream), ..QueryUse::default() };
-        let asked = |streams: &[u32]| TablesUse {
-            work: "load".into(),
-            queries: streams.iter().copied().map(query).collect(),
-            ..TablesUse::default()
-        };
-        let one = Proof { tables: vec![asked(&[1, 3])], ..Proof::default() };
-        let commits = vec![CommitsUse { work: "commits".into(), ..CommitsUse::default() }];
-        let other = Proof { tables: vec![asked(&[2])], commits: commits.clone(), ..Proof::default() };
-        let joined = join(vec![told(0, "one", one), told(1, "two", other)], Vec::new()).unwrap();
-        assert_eq!((joined.tables, joined.commits), (vec![asked(&[1, 2, 3])], commits));
     }
 
     #[test]

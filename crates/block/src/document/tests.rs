@@ -1,5 +1,7 @@
 //! Documents on block storage, and what is wrong with them.
 
+mod per_driver;
+
 use crate::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Rbd, Volume};
 use crate::{Blocks, External, Image, OsdCounters, Program};
 use proptest::prelude::*;
@@ -439,18 +441,6 @@ fn targets_are_checked() {
         (
             "{kind: file, path: /d/f, size: 1GiB, direct: false, polled: true}",
             "2:61 error `polled` requires direct I/O",
-        ),
-        (
-            "{kind: file, path: '/d/f-{driver}', size: 1GiB}",
-            "2:1 error `{driver}` stands for a driver's name, but the volumes are not those of each driver | add `per_driver: true`",
-        ),
-        (
-            "{kind: rbd, size: 1GiB, per_driver: true}",
-            "2:33 error the image rbd/tidemark-1 is one and the same for all drivers | put `{driver}` into `image`",
-        ),
-        (
-            "{kind: device, path: /dev/one, per_driver: true}",
-            "2:1 error `target` has no `size` | write how much of each device to use",
         ),
         ("{kind: device, path: sdb, size: 1GiB}", "2:30 error `path`: sdb is not a device"),
         (
