@@ -1,7 +1,7 @@
 //! What a search comes to, in words: for the terminal and the report alike.
 
+use crate::conclusion::{Conclusion, End, Phase, Proof};
 use crate::effects::{Effect, Verdict};
-use crate::search::{Conclusion, End, Phase, Proof};
 use tidemark_measure::tuning::{Configuration, TakesEffect, Tuning};
 
 /// How the search ended, then the details: sentences with their full stops.
@@ -42,6 +42,9 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
         all.push(format!(
             "{outside} runs of the search were outside the service level or failed; effects count each as the worst run that was not."
         ));
+    }
+    for tried in tuning.tried.iter().filter(|tried| !tried.refused.is_empty()) {
+        all.push(format!("`{}` could not be set up: {}.", tried.arm, tried.refused.trim_end_matches('.')));
     }
     if let Some(noise) = conclusion.noise {
         all.push(format!("Runs with the same settings vary by {} (standard deviation).", percent(noise)));
