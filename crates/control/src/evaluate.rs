@@ -120,7 +120,9 @@ pub fn evaluate(
     store: Option<&mut Store>,
     sink: &mut dyn EvaluationSink,
 ) -> Result<Evaluated, ExecuteError> {
-    let arm = |arm| Arm::new(&document.name, arm, options, environment.registry);
+    let arm = |arm: &tidemark_plan::evaluation::Arm| {
+        Arm::new(&document.name, &arm.name, arm, options, environment.registry)
+    };
     let mut evaluator = Evaluator {
         document: document.clone(),
         record: begun(document, provenance),
@@ -506,7 +508,7 @@ pub fn apply(
     }
     let mut document = document.clone();
     let index = tune::add(&mut document, "applied", configuration, environment)?;
-    let mut arm = Arm::new(&document.name, &document.arms[index], options, environment.registry)?;
+    let mut arm = Arm::new(&document.name, "applied", &document.arms[index], options, environment.registry)?;
     Ok(arm.set_up(sink)? && arm.reset(sink)?)
 }
 

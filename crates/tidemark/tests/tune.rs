@@ -140,6 +140,28 @@ fn commands_apply_what_was_found_and_undo_it() {
 }
 
 #[test]
+fn settings_that_cannot_be_set_up_are_named_and_do_not_win() {
+    let place = Place::new();
+    let arm = "    set_up: [\"[ $limit -lt 150 ] || { echo too much; exit 1; }\"]\n    \
+               target: {kind: embedded, limit: \"${limit}/s\"}\n";
+    let file = place.write("refused.yaml", &document(arm, LIMIT, 36));
+    let output = place.tidemark(&["tune", file.to_str().unwrap(), "--json", "--run-commands"]);
+    let found = event(&output);
+    let search = &found["evaluation"]["search"];
+    let winner = search["winner"][0].as_f64();
+    assert!(winner.is_none_or(|limit| limit < 150.0), "{search:#}");
+    let tried = found["evaluation"]["evaluation"]["tuning"]["tried"].as_array().unwrap();
+    let refused = |one: &&Value| !one["refused"].as_str().unwrap().is_empty();
+    for one in tried.iter().filter(refused) {
+        assert!(one["refused"].as_str().unwrap().contains("too much"), "{one}");
+        assert!(one["configuration"][0].as_f64().unwrap() >= 150.0, "{one}");
+    }
+    assert!(tried.iter().any(|one| refused(&one)), "{tried:?}");
+    let words = place.tidemark(&["report", "last", "--format", "md"]);
+    assert!(words.stdout.contains("could not be set up"), "{}", words.stdout);
+}
+
+#[test]
 fn what_cannot_be_searched_is_refused_with_its_line() {
     let place = Place::new();
     let refused = |arm: &str, settings: &str, runs: u32| {

@@ -1,6 +1,7 @@
 //! The runs of an evaluation as what a search has seen.
 
-use crate::search::{Conclusion, Outcome, Phase, Problem, Seen, Trial, look};
+use crate::conclusion::{Conclusion, Outcome, Phase, Problem, Seen, Trial};
+use crate::search::look;
 use tidemark_judge::evaluation::{Cell, counts, estimates, side};
 use tidemark_judge::knee::Side;
 use tidemark_measure::evaluation::Evaluation;

@@ -15,19 +15,22 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`conclusion`] | what is asked, seen and concluded |
 //! | `design` | which ends of which settings the screening puts together |
 //! | [`effects`] | what each setting does, with intervals |
 //! | `gaussian` | what is believed of settings that were not measured |
-//! | [`search`] | the steps above |
+//! | `search` | the steps above |
 //! | `history` | the runs of an evaluation as what a search has seen |
 //! | [`words`] | what it comes to, in words |
 
+pub mod conclusion;
 mod design;
 pub mod effects;
 mod gaussian;
 mod history;
-pub mod search;
+mod search;
 pub mod words;
 
+pub use conclusion::{Conclusion, End, Outcome, Phase, Problem, Proof, Seen, Standing, Trial};
 pub use history::look_at;
-pub use search::{Conclusion, End, Outcome, Phase, Problem, Proof, Seen, Standing, Trial, least_runs, look};
+pub use search::{least_runs, look};

@@ -1,13 +1,13 @@
 //! The steps of a search, as a function of what was seen.
 
+use crate::conclusion::{Conclusion, End, Outcome, Phase, Problem, Proof, Seen, Standing, Trial};
 use crate::design;
 use crate::effects::{Effect, Effects, Verdict, effects};
 use crate::gaussian::{Belief, Mean};
 
-use serde::{Deserialize, Serialize};
-use tidemark_judge::statistics::SIGNIFICANT;
+use tidemark_judge::statistics::{Difference, SIGNIFICANT, detectable};
 use tidemark_measure::rng::Rng;
-use tidemark_measure::tuning::{Configuration, Space, TakesEffect, Tuning};
+use tidemark_measure::tuning::{Configuration, Space, TakesEffect};
 
 /// The least pairs of runs of a proof.
 const PAIRS_LEAST: u32 = 5;
@@ -49,162 +49,7 @@ const PROMISES: f64 = 0.002;
 const MOST_CONFIGURATIONS: usize = 96;
 
 /// Repeats of the proof begin here, so that no run of the search has had their seeds.
-pub(crate) const UNSEEN: u32 = 10_001;
-
-/// What is asked.
-#[derive(Clone, Copy, Debug)]
-pub struct Problem<'a> {
-    /// What may be set, how many runs there may be, and which values are better.
-    pub tuning: &'a Tuning,
-    /// Where random choices come from.
-    pub seed: u64,
-}
-
-/// A step of the search.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Which settings matter.
-    #[default]
-    Screening,
-    /// The better half of many, again and again.
-    Halving,
-    /// Where the belief promises most.
-    Refining,
-    /// The winner beside the baseline.
-    Proof,
-}
-
-impl Phase {
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Phase::Screening => "screening",
-            Phase::Halving => "halving",
-            Phase::Refining => "refining",
-            Phase::Proof => "proof",
-        }
-    }
-}
-
-/// One run to be done.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Trial {
-    /// For which step.
-    pub phase: Phase,
-    /// What is set.
-    pub configuration: Configuration,
-    /// Which run of this configuration, from 1; in the proof from 10 001. Runs of the same number have the same seed. Of what was seen,
-    /// 0 stands for all.
-    pub repeat: u32,
-}
-
-/// What came of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// The objective's value; above zero.
-    Value(f64),
-    /// It was outside the service level, or failed.
-    Outside,
-}
-
-/// A run that was done.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
-    /// Which.
-    pub trial: Trial,
-    /// What came of it.
-    pub outcome: Outcome,
-}
-
-/// All that is known of a configuration from the search; the proof's runs are not in it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Standing {
-    /// The configuration.
-    pub configuration: Configuration,
-    /// In which step it was tried first.
-    pub phase: Phase,
-    /// The objective in each of its runs that has one.
-    pub values: Vec<f64>,
-    /// How many of its runs were outside the service level or failed.
-    pub outside: u32,
-}
-
-impl Standing {
-    fn runs(&self) -> usize {
-        self.values.len() + self.outside as usize
-    }
-
-    /// Whether it can win: most of its runs are within.
-    fn is_eligible(&self) -> bool {
-        self.outside as usize * 2 < self.runs()
-    }
-}
-
-/// What the proof comes to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Proof {
-    /// The objective in the winner's runs.
-    pub winner: Vec<f64>,
-    /// In the baseline's.
-    pub baseline: Vec<f64>,
-    /// How many of the winner's runs were outside the service level or failed.
-    pub winner_outside: u32,
-    /// The same of the baseline.
-    pub baseline_outside: u32,
-    /// The winner's objective as a multiple of the baseline's.
-    pub ratio: Option<f64>,
-    /// Its 95 % interval.
-    pub interval: Option<(f64, f64)>,
-    /// Probability of a difference this large or larger if there were none.
-    pub p: Option<f64>,
-}
-
-/// How a search ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// No setting matters: there was nothing to search, and nothing to prove.
-    NothingMatters,
-    /// Nothing that was tried seems better than the baseline.
-    NothingBetter,
-    /// Nothing that was tried is within the service level.
-    NothingWithin,
-    /// The winner is better than the baseline.
-    Better,
-    /// The winner is worse: what seemed better was chance.
-    Worse,
-    /// They could not be told apart.
-    CannotTell,
-    /// The winner was outside the service level, or failed, in the proof.
-    Outside,
-}
-
-/// What a search comes to, or has come to so far.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Conclusion {
-    /// How it ended; `None` while it has not.
-    pub end: Option<End>,
-    /// What each setting does, from the screening; empty before its end, and where its runs cannot tell settings apart.
-    pub effects: Vec<Effect>,
-    /// The smallest effect that four of five such screenings find, as a share.
-    pub detectable: Option<f64>,
-    /// Probability of a baseline as far from the straight lines between both ends, or further, by chance.
-    pub curved: Option<f64>,
-    /// The places of the settings that were searched after the screening, the strongest first.
-    pub searched: Vec<usize>,
-    /// Everything that was tried, in order; the baseline is among them.
-    pub standings: Vec<Standing>,
-    /// Standard deviation of single runs of the same settings, as a share; `None` before any was repeated.
-    pub noise: Option<f64>,
-    /// The runs of each step so far.
-    pub runs: Vec<(Phase, u32)>,
-    /// What the proof was or is of; `None` where there was nothing to prove.
-    pub winner: Option<Configuration>,
-    /// What it came to.
-    pub proof: Option<Proof>,
-}
+const UNSEEN: u32 = 10_001;
 
 /// The fewest runs that a search over so many settings can do with: the screening once, and the shortest proof.
 pub fn least_runs(settings: usize) -> u32 {
@@ -617,6 +462,112 @@ impl Search<'_> {
         }
         found
     }
+
+    /// Names the winner, and has it proved.
+    fn decide(&mut self, survivors: &[usize], pairs: u32) -> Result<End, Missing> {
+        let space = &self.problem.tuning.space;
+        let baseline = space.baseline();
+        let mean = |standing: &Standing| {
+            let scores = self.scores(standing);
+            scores.iter().sum::<f64>() / scores.len().max(1) as f64
+        };
+        let believed = self.belief(space, survivors).and_then(|belief| {
+            let best = self.best(&belief)?;
+            let gain = belief.at(&best).0 - belief.at(&baseline).0;
+            Some((best, gain))
+        });
+        let own = self.standing(&baseline).map(mean);
+        let measured = || {
+            let eligible = self.conclusion.standings.iter().filter(|standing| standing.is_eligible());
+            let best = eligible.max_by(|one, other| mean(one).total_cmp(&mean(other)))?;
+            Some((best.configuration.clone(), mean(best) - own?))
+        };
+        let Some((winner, gain)) = believed.or_else(measured) else { return Ok(End::NothingWithin) };
+        let baseline_is_within = self.standing(&baseline).is_some_and(Standing::is_eligible);
+        if winner == baseline || (baseline_is_within && gain <= 0.0) {
+            return Ok(End::NothingBetter);
+        }
+        self.conclusion.winner = Some(winner.clone());
+        let spread = self.some_noise().sqrt();
+        // Half of what it seems to be: of many that were looked at, the best seems better than it is.
+        let needed = (PAIRS_LEAST..pairs).find(|runs| {
+            detectable(*runs, 1, spread, SIGNIFICANT).is_some_and(|least| least < gain.exp_m1() / 2.0)
+        });
+        self.prove(&winner, needed.unwrap_or(pairs))
+    }
+
+    /// Measures the winner and the baseline in turns, and compares them.
+    fn prove(&mut self, winner: &Configuration, pairs: u32) -> Result<End, Missing> {
+        let baseline = self.problem.tuning.space.baseline();
+        let mut trials = Vec::new();
+        for pair in 0..pairs {
+            let trial = |configuration: &Configuration| Trial {
+                phase: Phase::Proof,
+                configuration: configuration.clone(),
+                repeat: UNSEEN + pair,
+            };
+            // Each in front as often as the other: what drifts hits both alike.
+            match pair % 2 {
+                0 => trials.extend([trial(&baseline), trial(winner)]),
+                _ => trials.extend([trial(winner), trial(&baseline)]),
+            }
+        }
+        let outcomes = self.seen(trials)?;
+        let of = |configuration: &Configuration| {
+            let own = outcomes.iter().filter(|(trial, _)| trial.configuration == *configuration);
+            let values: Vec<f64> = own
+                .filter_map(|(_, outcome)| match outcome {
+                    Outcome::Value(value) => Some(*value),
+                    Outcome::Outside => None,
+                })
+                .collect();
+            let outside = pairs - values.len() as u32;
+            (values, outside)
+        };
+        let ((winner, winner_outside), (baseline, baseline_outside)) = (of(winner), of(&baseline));
+        let difference = Difference::between(&winner, &baseline);
+        let proof = Proof {
+            ratio: difference.map(|difference| difference.ratio()),
+            interval: difference.and_then(|difference| difference.interval(SIGNIFICANT)),
+            p: difference.and_then(|difference| difference.p()),
+            winner,
+            baseline,
+            winner_outside,
+            baseline_outside,
+        };
+        let end = self.verdict(&proof);
+        self.conclusion.proof = Some(proof);
+        Ok(end)
+    }
+
+    fn verdict(&self, proof: &Proof) -> End {
+        if proof.winner_outside > 0 {
+            return End::Outside;
+        }
+        // Within in all of its runs, where the baseline is in none.
+        if proof.baseline.is_empty() {
+            return End::Better;
+        }
+        let less = self.problem.tuning.objective.is_less_better();
+        let better = |(low, high): (f64, f64)| match (low > 1.0, high < 1.0) {
+            (true, _) => {
+                if less {
+                    End::Worse
+                } else {
+                    End::Better
+                }
+            }
+            (_, true) => {
+                if less {
+                    End::Better
+                } else {
+                    End::Worse
+                }
+            }
+            _ => End::CannotTell,
+        };
+        proof.interval.map_or(End::CannotTell, better)
+    }
 }
 
 /// The values of what costs a restart or more, as bits.
@@ -660,8 +611,6 @@ fn normal(z: f64) -> f64 {
     let tail = tidemark_judge::statistics::two_sided(z, 1e7).unwrap_or(1.0) / 2.0;
     if z > 0.0 { 1.0 - tail } else { tail }
 }
-
-mod proving;
 
 #[cfg(test)]
 mod tests;

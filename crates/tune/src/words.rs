@@ -1,7 +1,7 @@
 //! What a search comes to, in words: for the terminal and the report alike.
 
+use crate::conclusion::{Conclusion, End, Phase, Proof};
 use crate::effects::{Effect, Verdict};
-use crate::search::{Conclusion, End, Phase, Proof};
 use tidemark_measure::tuning::{Configuration, TakesEffect, Tuning};
 
 /// How the search ended, then the details: sentences with their full stops.
@@ -43,6 +43,9 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
             "{outside} runs of the search were outside the service level or failed; effects count each as the worst run that was not."
         ));
     }
+    for tried in tuning.tried.iter().filter(|tried| !tried.refused.is_empty()) {
+        all.push(format!("`{}` could not be set up: {}.", tried.arm, tried.refused.trim_end_matches('.')));
+    }
     if let Some(noise) = conclusion.noise {
         all.push(format!("Runs with the same settings vary by {} (standard deviation).", percent(noise)));
     }
@@ -62,13 +65,10 @@ fn headline(tuning: &Tuning, conclusion: &Conclusion) -> String {
     };
     let times = conclusion.proof.as_ref().and_then(|proof| times(tuning, proof)).unwrap_or_default();
     match end {
-        End::NothingMatters => match conclusion.detectable {
-            Some(least) => format!(
-                "No setting matters: nothing was found, and an effect of {} would most likely have been seen.",
-                percent(least)
-            ),
-            None => "No setting matters.".to_owned(),
-        },
+        End::NothingMatters if conclusion.effects.iter().all(|effect| effect.verdict == Verdict::Equal) => {
+            format!("No setting matters: all effects are within {}.", percent(tuning.margin))
+        }
+        End::NothingMatters => "No setting is shown to matter.".to_owned(),
         End::NothingBetter => "Nothing that was tried seems better than the baseline.".to_owned(),
         End::NothingWithin => "Nothing that was tried is within the service level.".to_owned(),
         End::Better if times.is_empty() => {
@@ -138,4 +138,52 @@ pub fn takes_effect(effect: TakesEffect) -> &'static str {
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_measure::tuning::{Domain, Scale, Setting, Space};
+
+    #[test]
+    fn that_nothing_matters_is_said_only_where_every_effect_is_within_the_margin() {
+        let setting = Setting {
+            name: "cache".into(),
+            domain: Domain::Integer(1.0, 9.0, Scale::Linear),
+            baseline: 1.0,
+            unit: String::new(),
+            takes_effect: TakesEffect::Run,
+            when: None,
+        };
+        let tuning =
+            Tuning { space: Space { settings: vec![setting] }, runs: 30, margin: 0.05, ..Tuning::default() };
+        let told = |verdict| {
+            let effect = Effect {
+                setting: 0,
+                from: 1.0,
+                to: 9.0,
+                ratio: 1.01,
+                interval: (0.9, 1.1),
+                p: 0.8,
+                verdict,
+                score: 0.01,
+                suspected: 0.8,
+            };
+            let conclusion = Conclusion {
+                end: Some(End::NothingMatters),
+                effects: vec![effect],
+                detectable: Some(0.2),
+                ..Conclusion::default()
+            };
+            sentences(&tuning, &conclusion).join(" ")
+        };
+        assert!(told(Verdict::Equal).starts_with("No setting matters: all effects are within 5.0 %."));
+        let open = told(Verdict::CannotTell);
+        assert!(
+            open.starts_with(
+                "No setting is shown to matter. Of these it cannot be told: cache; an effect of 20 %"
+            ),
+            "{open}"
+        );
+    }
 }

@@ -28,18 +28,20 @@ pub(super) struct Arm {
 }
 
 impl Arm {
-    /// An arm that is not up yet: its provisioners come first, its shell commands last.
+    /// An arm that is not up yet: its provisioners come first, its shell commands last. What they keep is in a directory of this name below
+    /// the evaluation's.
     ///
     /// # Errors
     /// What it asks for that cannot be had here.
     pub(super) fn new(
         evaluation: &str,
+        name: &str,
         document: &Document,
         options: &Options,
         registry: &Registry,
     ) -> Result<Self, ExecuteError> {
         let directory = options.directory.as_ref();
-        let directory = directory.map(|all| all.join(file_name(evaluation)).join(file_name(&document.name)));
+        let directory = directory.map(|all| all.join(file_name(evaluation)).join(file_name(name)));
         let requests = document.requests.iter();
         let mut provisioners = requests
             .map(|request| provisioner(request, directory.as_deref(), registry))
@@ -393,7 +395,7 @@ mod tests {
     #[test]
     fn what_cannot_be_had_is_named_before_anything_is_brought_up() {
         let refusal = |document: &Document, options: &Options| {
-            Arm::new("e", document, options, &Registry::default()).map(drop).unwrap_err().to_string()
+            Arm::new("e", "a", document, options, &Registry::default()).map(drop).unwrap_err().to_string()
         };
         let plain = || Options::new(execute::Options::local(Registry::default()));
         let options = Options { directory: Some("/nonexistent".into()), ..plain() };
@@ -405,7 +407,7 @@ mod tests {
         let error = refusal(&commands, &plain());
         assert!(error.contains("--run-commands"), "{error}");
         let allowed = Options { run_commands: true, ..plain() };
-        assert!(Arm::new("e", &commands, &allowed, &Registry::default()).is_ok());
+        assert!(Arm::new("e", "a", &commands, &allowed, &Registry::default()).is_ok());
     }
 
     #[test]

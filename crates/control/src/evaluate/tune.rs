@@ -131,7 +131,10 @@ impl Evaluator<'_> {
     fn add(&mut self, name: &str, configuration: &Configuration) -> Result<(), ExecuteError> {
         let index = add(&mut self.document, name, configuration, self.environment)?;
         let arm = &self.document.arms[index];
-        self.arms.push(Arm::new(&self.document.name, arm, self.options, self.environment.registry)?);
+        // Names of trials are long, and paths of sockets must not be.
+        let directory = format!("trial-{index}");
+        let registry = self.environment.registry;
+        self.arms.push(Arm::new(&self.document.name, &directory, arm, self.options, registry)?);
         Ok(())
     }
 

@@ -8,8 +8,7 @@ use maud::{Markup, html};
 use tidemark_judge::statistics::estimate;
 use tidemark_measure::tuning::Tuning;
 use tidemark_tune::effects::Verdict;
-use tidemark_tune::search::{Conclusion, Phase, Standing};
-use tidemark_tune::{look_at, words};
+use tidemark_tune::{Conclusion, Phase, Standing, look_at, words};
 
 /// Rows of the table of trials that are shown unfolded.
 const MOST_ROWS: usize = 12;

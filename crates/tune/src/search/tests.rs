@@ -1,7 +1,7 @@
 //! Searches on simulated targets: what the best settings are is known beforehand.
 
 use super::*;
-use tidemark_measure::tuning::{Domain, Objective, Scale, Setting, When};
+use tidemark_measure::tuning::{Domain, Objective, Scale, Setting, Tuning, When};
 
 /// Normal numbers (Box and Muller, 1958).
 fn normal_number(rng: &mut Rng) -> f64 {
