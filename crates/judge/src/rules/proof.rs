@@ -195,8 +195,11 @@ pub(crate) fn drivers(evidence: &Evidence<'_>, out: &mut Findings) {
                 .map_or_else(String::new, |one| one.name.clone());
             DriverMoved { driver, claimed_bytes: claimed, own_bytes: moved }
         };
+        let claims: Vec<DriverMoved> =
+            drivers.iter().map(moved).filter(|one| one.claimed_bytes > 0).collect();
+        let of = claims.len();
         let all: Vec<DriverMoved> =
-            drivers.iter().map(moved).filter(|one| one.claimed_bytes >= CLAIMED_LEAST).collect();
+            claims.into_iter().filter(|one| one.claimed_bytes >= CLAIMED_LEAST).collect();
         if all.is_empty() {
             continue;
         }
@@ -212,7 +215,7 @@ pub(crate) fn drivers(evidence: &Evidence<'_>, out: &mut Findings) {
             (false, false) => Severity::Warning,
         };
         let is_missing = !missing.is_empty();
-        let finding = evidence.finding(severity, Found::Drivers { way, missing, drivers: all });
+        let finding = evidence.finding(severity, Found::Drivers { way, missing, drivers: all, of });
         out.say(finding.invalidating(certain && is_missing));
     }
 }
@@ -441,6 +444,12 @@ mod tests {
                 Severity::Good,
                 "each of 4 drivers read what it claims, by the kernel's count of its process".to_owned()
             )
+        );
+        let mut little = of([2 * GIB; 4], Cache::Cold);
+        little.stages[0].shares[1].read_bytes = 1 << 20;
+        assert_eq!(
+            said(&little, "drivers-proven").unwrap().title(),
+            "3 of 4 drivers read what they claim, by the kernel's counts of their processes; the others too little to tell"
         );
         let one = of([2 * GIB, 2 * GIB, 5 << 20, 2 * GIB], Cache::Cold);
         let finding = said(&one, "drivers-not-proven").unwrap();

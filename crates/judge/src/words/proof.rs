@@ -101,6 +101,8 @@ pub enum Proof {
         way: Way,
         missing: Vec<String>,
         drivers: Vec<DriverMoved>,
+        /// How many moved anything.
+        of: usize,
     },
     /// What the OSDs of a cluster counted. Of writes: for one copy.
     Osds {
@@ -265,7 +267,15 @@ impl Tell for Proof {
                     (_, _) => phrase![missing, " of the bytes written did not reach the OSDs"],
                 }
             }
-            Proof::Drivers { way, missing, drivers } => match missing.as_slice() {
+            Proof::Drivers { way, missing, drivers, of } => match missing.as_slice() {
+                [] if drivers.len() < *of => phrase![
+                    count(drivers.len() as u64),
+                    " of ",
+                    count(*of as u64),
+                    " drivers ",
+                    way.past(),
+                    " what they claim, by the kernel's counts of their processes; the others too little to tell"
+                ],
                 [] => phrase![
                     "each of ",
                     count(drivers.len() as u64),
