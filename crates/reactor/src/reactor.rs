@@ -226,6 +226,8 @@ impl Reactor {
     pub fn block_on_slot<F: Future>(&self, slot: u32, future: F) -> F::Output {
         let mut future = std::pin::pin!(future);
         let mut slots = Vec::new();
+        // While nobody waited, a peer may have closed a connection that is to be used again.
+        self.wait(self.now(), &mut slots);
         loop {
             if let Poll::Ready(output) = self.poll(slot, future.as_mut()) {
                 return output;

@@ -486,6 +486,53 @@ fn in_doubt(text: &'static str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Http;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    /// Gateways close connections on which nothing comes for a while.
+    #[test]
+    fn a_connection_that_was_closed_while_nothing_was_asked_is_made_anew() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = S3 {
+            http: Http {
+                endpoints: vec![format!("http://{}", listener.local_addr().unwrap())],
+                ..Http::default()
+            },
+            access_key: "a".into(),
+            secret_key: "b".into(),
+            session_token: None,
+            region: "us-east-1".into(),
+            path_style: true,
+            sign_payload: false,
+            storage_class: None,
+            encryption: None,
+        };
+        let ((close, closes), (closed, is_closed)) = (unbounded(), unbounded());
+        let server = std::thread::spawn(move || {
+            for _ in 0..3 {
+                let (mut peer, _) = listener.accept().unwrap();
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    peer.read_exact(&mut byte).unwrap();
+                    request.extend(byte);
+                }
+                peer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+                closes.recv().unwrap();
+                drop(peer);
+                closed.send(()).unwrap();
+            }
+        });
+        let store = Store::open(&target, "lake", 1).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for _ in 0..3 {
+            runtime.block_on(store.ask(Ask::Delete("x".into()))).unwrap();
+            close.send(()).unwrap();
+            is_closed.recv().unwrap();
+        }
+        server.join().unwrap();
+    }
 
     #[test]
     fn a_part_says_where_it_is_from() {
