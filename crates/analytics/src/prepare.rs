@@ -175,9 +175,10 @@ impl Ready {
         Ok(carrier)
     }
 
-    fn used(&self, doing: &Doing) -> Result<TablesUse, Failure> {
-        let Doing { job, lake, schema, books, .. } = doing;
-        let mut used = TablesUse {
+    /// What is known of a work without looking.
+    fn used(&self, doing: &Doing) -> TablesUse {
+        let job = &doing.job;
+        TablesUse {
             work: doing.work.clone(),
             set: job.data.set.name().to_owned(),
             scale: job.data.scale_text(),
@@ -185,8 +186,13 @@ impl Ready {
             storage: job.target.storage.describe(),
             data_bytes: doing.data_bytes,
             ..TablesUse::default()
-        };
-        let Some(runtime) = &self.runtime else { return Ok(used) };
+        }
+    }
+
+    /// Completes it by what the work left behind, and by what was noted meanwhile.
+    fn complete(&self, doing: &Doing, used: &mut TablesUse) -> Result<(), Failure> {
+        let Doing { job, lake, schema, books, .. } = doing;
+        let Some(runtime) = &self.runtime else { return Ok(()) };
         if let Some(schema) = schema {
             runtime.block_on(schema.coordinator.settle());
         }
@@ -213,13 +219,13 @@ impl Ready {
                 used.made = Some(TablesMade { layout, tables, ..TablesMade::default() });
             }
             (Purpose::Query(queries), _) => {
-                books.put_queries(&mut used);
+                books.put_queries(used);
                 used.declared_cache = queries.cache.map_or("", Cache::name).to_owned();
                 used.caches = layers(job, queries);
             }
             (Purpose::Generate { .. }, None) | (Purpose::Remove, _) => {}
         }
-        Ok(used)
+        Ok(())
     }
 }
 
@@ -316,18 +322,17 @@ impl Prepared for Ready {
     fn close(&mut self, _remarks: &[String]) -> Option<Proof> {
         let mut proof = Proof { direct: true, ..Proof::default() };
         for doing in &self.stage {
-            match self.used(doing) {
-                Ok(used) => {
-                    if !used.queries.is_empty() {
-                        proof.figures.extend(known_by(&doing.work));
-                    }
-                    proof.tables.push(used);
-                }
-                Err(failure) => proof.unchecked.push(format!(
+            let mut used = self.used(doing);
+            if let Err(failure) = self.complete(doing, &mut used) {
+                proof.unchecked.push(format!(
                     "The files of the work `{}` could not be looked at when it was over: {failure}.",
                     doing.work
-                )),
+                ));
             }
+            if !used.queries.is_empty() {
+                proof.figures.extend(known_by(&doing.work));
+            }
+            proof.tables.push(used);
         }
         self.stage.clear();
         Some(proof).filter(|proof| !(proof.tables.is_empty() && proof.unchecked.is_empty()))

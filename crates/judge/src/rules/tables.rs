@@ -30,9 +30,13 @@ pub(super) fn rows(context: &WorkContext<'_>, out: &mut Findings) {
         Some(WrongTable { table: table.name.clone(), rows: table.rows, expected })
     });
     let wrong: Vec<_> = wrong.collect();
-    let severity = if wrong.is_empty() { Severity::Good } else { Severity::Critical };
     let unknown = made.tables.iter().filter(|table| table.expected_rows.is_none()).count() as u64;
     let is_wrong = !wrong.is_empty();
+    let severity = match made.tables.len() as u64 {
+        _ if is_wrong => Severity::Critical,
+        tables if tables == unknown => Severity::Note,
+        _ => Severity::Good,
+    };
     let what = Found::Rows {
         tables: made.tables.len() as u64,
         rows: sum(made.tables.iter().map(|table| table.rows)),
@@ -135,6 +139,7 @@ pub(super) fn own_cost(context: &WorkContext<'_>, out: &mut Findings) {
 mod tests {
     use super::*;
     use crate::judge;
+    use crate::words::Tell as _;
     use tidemark_measure::fault::Fault;
     use tidemark_measure::kind::WorkKind;
     use tidemark_measure::record::{
@@ -224,6 +229,15 @@ mod tests {
         });
         assert!(said(&short).contains(&(Severity::Critical, "rows-differ")), "{:?}", said(&short));
         assert!(!judge(&short).validity.is_valid());
+    }
+
+    #[test]
+    fn tables_whose_rows_nobody_knows_are_not_called_whole() {
+        let found = |unknown| Found::Rows { tables: 24, rows: 7, wrong: Vec::new(), unknown };
+        assert_eq!(
+            [0, 5, 24].map(|unknown| found(unknown).rule()),
+            ["rows-whole", "rows-whole", "rows-unknown"]
+        );
     }
 
     #[test]

@@ -79,7 +79,10 @@ pub enum Tables {
 impl Tell for Tables {
     fn rule(&self) -> &'static str {
         match self {
-            Tables::Rows { wrong, .. } if wrong.is_empty() => "rows-whole",
+            Tables::Rows { tables, wrong, unknown, .. } if wrong.is_empty() => match unknown == tables {
+                true => "rows-unknown",
+                false => "rows-whole",
+            },
             Tables::Rows { .. } => "rows-differ",
             Tables::Making { .. } => "making",
             Tables::Answers { .. } => "answers",
@@ -91,8 +94,24 @@ impl Tell for Tables {
 
     fn title(&self) -> Phrase {
         match self {
-            Tables::Rows { tables, rows, wrong, .. } if wrong.is_empty() => {
-                phrase!["the ", count(*tables), " tables hold ", count(*rows), " rows, as they should"]
+            Tables::Rows { tables, rows, wrong, unknown } if wrong.is_empty() => {
+                let rows = count(*rows);
+                match unknown {
+                    0 => phrase!["the ", count(*tables), " tables hold ", rows, " rows, as they should"],
+                    unknown if unknown == tables => phrase![
+                        "the ",
+                        count(*tables),
+                        " tables hold ",
+                        rows,
+                        " rows; how many they should hold is not known"
+                    ],
+                    unknown => phrase![
+                        count(tables - unknown),
+                        " of ",
+                        count(*tables),
+                        " tables hold the rows that they should; of the others that is not known"
+                    ],
+                }
             }
             Tables::Rows { tables, wrong, .. } => {
                 let wrong = count(wrong.len() as u64);
