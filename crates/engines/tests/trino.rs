@@ -200,7 +200,7 @@ fn makes_the_same_sales_as_tidemark(cluster: &Cluster) {
                where ss_sold_date_sk = d_date_sk and ss_item_sk = i_item_sk and ss_store_sk = s_store_sk group by 1, 2, 3; \
                select c_last_name, ca_city, cd_gender, count(*) from customer, customer_address, customer_demographics \
                where c_current_addr_sk = ca_address_sk and c_current_cdemo_sk = cd_demo_sk group by 1, 2, 3'}, \
-               {name: returns, sql: 'select r_reason_desc, count(*), sum(sr_return_amt) from store_returns join reason on sr_reason_sk = r_reason_sk \
+               {name: returns, sql: 'select d_year, count(*), sum(sr_return_amt) from store_returns join date_dim on sr_returned_date_sk = d_date_sk \
                group by 1 having count(*) > 1 order by 1'}]";
     let load = format!("tables: tpcds, scale: 0.01, sql: {sql}");
     let stages = format!(
@@ -209,7 +209,14 @@ fn makes_the_same_sales_as_tidemark(cluster: &Cluster) {
     );
     let done = run(&cluster.document("sales", &stages));
     assert_eq!(made(&done, 0).len(), 24);
-    assert_eq!(rows(&done, 0), rows(&done, 1));
+    // Trino scales the reasons of returns, which dsdgen does not.
+    let mut both = [0, 1].map(|stage| rows(&done, stage));
+    let reasons = both.each_mut().map(|rows| rows.remove("reason").unwrap());
+    assert!(both[0] == both[1] && reasons[0] > reasons[1], "{both:?}, {reasons:?}");
+    assert!(
+        made(&done, 1).iter().all(|table| table.expected_rows == Some(table.rows)),
+        "as it says it wrote"
+    );
     for (one, other) in tables(&done, 2).queries.iter().zip(&tables(&done, 3).queries) {
         assert_eq!((&one.query, one.rows, one.fault), (&other.query, other.rows, None));
         assert!(one.rows > 1, "{one:?}");
