@@ -168,27 +168,27 @@ impl<'a> Executions<'a> {
     }
 }
 
+/// What there is in numbers of each query; a column of which nothing is known is left out.
+const NUMBERS: [&str; 14] = [
+    "Executions",
+    "Failed",
+    "Time",
+    "First row",
+    "Rows",
+    "Requests",
+    "Bytes read",
+    "Rank",
+    "Read / needed",
+    "Most in flight",
+    "Queued",
+    "Planning",
+    "Execution",
+    "Engine read",
+];
+
 /// The queries of each work, and what storage saw of them.
 pub(crate) fn queries(run: &Run) -> Table {
-    let mut table = Table::new("Queries")
-        .words(["Stage", "Query"])
-        .numbers([
-            "Executions",
-            "Failed",
-            "Time",
-            "First row",
-            "Rows",
-            "Requests",
-            "Bytes read",
-            "Rank",
-            "Read / needed",
-            "Most in flight",
-            "Queued",
-            "Planning",
-            "Execution",
-            "Engine read",
-        ])
-        .words(["Answer"]);
+    let mut table = Table::new("Queries").words(["Stage", "Query"]).numbers(NUMBERS).words(["Answer"]);
     let rankings = ranking::rankings(run);
     for (stage, used) in works(run).filter(|(_, used)| !used.queries.is_empty()) {
         let ranking = rankings.iter().find(|ranking| std::ptr::eq(ranking.used, used));
@@ -234,19 +234,7 @@ pub(crate) fn queries(run: &Run) -> Table {
             table.lines(if bad { Tone::Bad } else { Tone::Plain }, cells);
         }
     }
-    let optional = [
-        "First row",
-        "Requests",
-        "Bytes read",
-        "Rank",
-        "Read / needed",
-        "Most in flight",
-        "Queued",
-        "Planning",
-        "Execution",
-        "Engine read",
-    ];
-    let table = optional.into_iter().fold(table, |table, title| table.without_if_all(title, NONE));
+    let table = NUMBERS.into_iter().fold(table, |table, title| table.without_if_all(title, NONE));
     table.without_if_all("Failed", "0").without_if_same("Stage").without_if_same("Executions")
 }
 
