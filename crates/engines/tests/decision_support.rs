@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::runs::{examples, options, run, try_run};
+use common::runs::{doubts, examples, options, run, try_run};
 use tidemark_judge::{Amount, judge};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Answer, Run, Stage, TablesUse};
@@ -217,8 +217,7 @@ fn datafusion_gives_the_same_answers_from_files_and_from_a_bucket() {
         let made = done.stages[0].proof.as_ref().unwrap().tables[0].made.as_ref().unwrap();
         assert!(made.tables.iter().all(|table| table.expected_rows == Some(table.rows)), "{made:?}");
         assert_eq!(made.tables.iter().find(|table| table.name == "lineitem").unwrap().rows, 60_175);
-        let judgement = judge(&done);
-        assert!(judgement.validity.is_valid(), "{:?}", judgement.validity);
+        assert_eq!(doubts(&done), [""; 0]);
     }
     let left = std::fs::read_dir(directory.path().join("tpch-0.01/lineitem"));
     assert!(left.is_err() || left.unwrap().next().is_none(), "nothing is left");

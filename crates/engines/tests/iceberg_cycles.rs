@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::runs::{examples, options, refusal, run, try_run};
+use common::runs::{doubts, examples, options, refusal, run, try_run};
 use std::path::Path;
 use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault as Spoil, Operation};
 use tidemark_judge::{Severity, judge};
@@ -78,7 +78,8 @@ fn tables_age_without_compaction_and_less_so_with_it_while_every_answer_is_right
             for rule in ["cycles-answers", "commits-kept"] {
                 assert!(rules.contains(&(Severity::Good, rule)), "{rules:?}");
             }
-            assert!(rules.contains(&(Severity::Note, "cycles-aged")) && judge(run).validity.is_valid());
+            assert!(rules.contains(&(Severity::Note, "cycles-aged")), "{rules:?}");
+            assert_eq!(doubts(run), [""; 0]);
         }
         let files = |run| found(run).iter().map(|found| found.files).collect::<Vec<_>>();
         let each = 4 + u64::from(merge == Some(MergeMode::MergeOnRead));

@@ -37,6 +37,13 @@ pub(crate) fn run(text: &str) -> Run {
     run
 }
 
+/// What makes a run's numbers others than they seem, but for a machine that others keep busy.
+pub(crate) fn doubts(run: &Run) -> Vec<String> {
+    let findings = tidemark_judge::judge(run).findings;
+    let doubts = findings.iter().filter(|one| one.invalidates && one.rule() != "limit-generator");
+    doubts.map(|one| one.sentence()).collect()
+}
+
 /// What failed, in the server's words.
 pub(crate) fn examples(run: &Run) -> Vec<String> {
     let works = run.stages.iter().flat_map(|stage| &stage.works);
