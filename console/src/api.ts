@@ -1963,10 +1963,14 @@ export interface TablesUse {
   made: TablesMade | null;
   /** Processor time that the load generator spent outside queries, nanoseconds; `None` where it was not measured. */
   own_cpu_ns: number | null;
+  /** The same without its version; empty where it was not recorded. */
+  product: string;
   /** Executions of queries, in the order in which they ended. */
   queries: QueryUse[];
   /** Its scale factor, as the document writes it: `0.1`. */
   scale: string;
+  /** The same in thousandths; 0 where it was not recorded. */
+  scale_milli: number;
   /** Which set: `tpch`. */
   set: string;
   /** Where the tables are: `S3 at http://10.0.0.1:8000, bucket lake, prefix tpch`. */

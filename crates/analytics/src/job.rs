@@ -8,6 +8,7 @@ use tidemark_plan::job::JobData;
 use tidemark_plan::plan::Work;
 use tidemark_plan::policy::Policy;
 use tidemark_plan::secret::Secret;
+use tidemark_tpc::ds;
 
 /// The engine's name.
 pub const ENGINE: &str = "analytics";
@@ -277,11 +278,20 @@ impl Target {
 }
 
 impl Engine {
+    /// Its name.
+    pub fn product(&self) -> &'static str {
+        match self {
+            Engine::DataFusion(_) => ds::most_read::DATAFUSION,
+            Engine::Trino(_) => "Trino",
+        }
+    }
+
     /// What it is, in a few words.
     fn describe(&self) -> String {
+        let product = self.product();
         match self {
-            Engine::DataFusion(_) => "DataFusion".to_owned(),
-            Engine::Trino(trino) => format!("Trino at {}, catalog {}", trino.endpoint, trino.catalog),
+            Engine::DataFusion(_) => product.to_owned(),
+            Engine::Trino(trino) => format!("{product} at {}, catalog {}", trino.endpoint, trino.catalog),
         }
     }
 }

@@ -182,7 +182,9 @@ impl Ready {
             work: doing.work.clone(),
             set: job.data.set.name().to_owned(),
             scale: job.data.scale_text(),
+            scale_milli: job.data.scale_milli,
             engine: self.engine(&job.target),
+            product: job.target.engine.product().to_owned(),
             storage: job.target.storage.describe(),
             data_bytes: doing.data_bytes,
             ..TablesUse::default()

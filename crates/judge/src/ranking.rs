@@ -109,9 +109,8 @@ impl Ranking<'_> {
     /// The set on file for the work's engine and scale, and how many of its queries are among those that read most here; `None`
     /// where there is none, or too few queries ran.
     pub fn on_file(&self) -> Option<(&'static MostRead, usize)> {
-        let scale_milli = (self.used.scale.parse::<f64>().ok()? * 1e3).round() as u64;
-        let engine = self.used.engine.split_whitespace().next()?;
-        let set = ds::most_read::on_file(engine, scale_milli).filter(|_| self.used.set == "tpcds")?;
+        let used = self.used;
+        let set = ds::most_read::on_file(&used.product, used.scale_milli).filter(|_| used.set == "tpcds")?;
         let most = self.queries.iter().take(COUNT).filter_map(|(query, _)| ds::number(query));
         let shared = most.filter(|number| set.numbers.contains(number)).count();
         (self.queries.len() > COUNT).then_some((set, shared))
@@ -155,8 +154,8 @@ mod tests {
         };
         TablesUse {
             set: set.into(),
-            scale: "1".into(),
-            engine: "DataFusion 1".into(),
+            scale_milli: 1000,
+            product: ds::most_read::DATAFUSION.into(),
             queries: bytes.iter().map(query).collect(),
             ..TablesUse::default()
         }

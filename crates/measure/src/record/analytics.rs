@@ -14,8 +14,12 @@ pub struct TablesUse {
     pub set: String,
     /// Its scale factor, as the document writes it: `0.1`.
     pub scale: String,
+    /// The same in thousandths; 0 where it was not recorded.
+    pub scale_milli: u64,
     /// What runs the queries, with its version: `DataFusion 55.2.0`.
     pub engine: String,
+    /// The same without its version; empty where it was not recorded.
+    pub product: String,
     /// Where the tables are: `S3 at http://10.0.0.1:8000, bucket lake, prefix tpch`.
     pub storage: String,
     /// The tables that it made; `None` of a work that only reads.
