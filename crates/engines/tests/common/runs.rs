@@ -41,7 +41,7 @@ pub(crate) fn run(text: &str) -> Run {
 pub(crate) fn doubts(run: &Run) -> Vec<String> {
     let findings = tidemark_judge::judge(run).findings;
     let doubts = findings.iter().filter(|one| one.invalidates && one.rule() != "limit-generator");
-    doubts.map(|one| one.sentence()).collect()
+    doubts.map(tidemark_judge::Finding::sentence).collect()
 }
 
 /// What failed, in the server's words.
