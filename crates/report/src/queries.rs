@@ -302,7 +302,7 @@ fn as_seen(execution: &QueryUse) -> Option<String> {
     let left = execution.took_ns.saturating_sub(seen.busy_ns);
     Some(format!(
         "Storage had a request of it in flight for {} of that time: {} requests of {} on average, {} read, at most {} at once; for {} \
-         it had none, and only the query engine can have been at work.",
+         it had none: storage held up none of that.",
         units::percent(busy),
         units::count(seen.requests),
         units::duration_ns(seen.waited_ns / seen.requests.max(1)),
