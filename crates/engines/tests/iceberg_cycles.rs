@@ -192,7 +192,7 @@ fn cycles_begin_with_an_empty_table_and_keys_that_mean_nothing_are_refused() {
     }
     let plan = common::read(&on_files(directory.path(), &load("merge: none"))).unwrap().plan;
     let forecast = common::forecast(&plan);
-    assert_eq!(forecast.stages[1].works[0].actions[0].does.code, "cycles_table");
+    assert_eq!(forecast.stages[1].works[0].actions[0].does.code, "runs_steps");
     let unreachable = document("{kind: s3, endpoint: 'http://127.0.0.1:9'}", &load("merge: none"));
     assert!(
         try_run(&unreachable, &options(2))

@@ -10,7 +10,7 @@ use tidemark_plan::plan::{Stage, Work};
 
 const MAKES: Does = Does { code: "makes_table", counts: "table", moves_bytes: false };
 const COMMITS: Does = Does { code: "commits_rows", counts: "", moves_bytes: true };
-const CYCLES: Does = Does { code: "cycles_table", counts: "", moves_bytes: true };
+const CYCLES: Does = Does { code: "runs_steps", counts: "", moves_bytes: true };
 const REMOVES: Does = Does { code: "removes_table", counts: "table", moves_bytes: false };
 
 /// Bytes of a row in a file, roughly; the random letters of its note are most of it.

@@ -2,6 +2,7 @@
 
 use crate::effects::Effect;
 use serde::{Deserialize, Serialize};
+use tidemark_judge::statistics::SIGNIFICANT;
 use tidemark_measure::tuning::{Configuration, Tuning};
 
 /// What is asked.
@@ -157,4 +158,12 @@ pub struct Conclusion {
     pub winner: Option<Configuration>,
     /// What it came to.
     pub proof: Option<Proof>,
+}
+
+impl Conclusion {
+    /// Whether the baseline is elsewhere than a straight line between the ends of the ranges would have it, at half of the usual
+    /// risk: the effects have theirs beside it.
+    pub(crate) fn is_curved(&self) -> bool {
+        self.curved.is_some_and(|p| p < SIGNIFICANT / 2.0)
+    }
 }

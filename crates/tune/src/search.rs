@@ -103,7 +103,7 @@ impl Search<'_> {
         self.conclusion.effects.clone_from(&found.effects);
         (self.conclusion.detectable, self.conclusion.curved) = (Some(found.detectable), found.curved);
         let matters = |effect: &Effect| matches!(effect.verdict, Verdict::Better | Verdict::Worse);
-        let is_curved = found.curved.is_some_and(|p| p < SIGNIFICANT / 2.0);
+        let is_curved = self.conclusion.is_curved();
         if !is_curved && !found.effects.iter().any(matters) {
             return Ok(End::NothingMatters);
         }

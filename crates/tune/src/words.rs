@@ -31,7 +31,7 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
             all.push(format!("Of these it cannot be told: {open}{}.", seen.unwrap_or_default()));
         }
     }
-    if conclusion.curved.is_some_and(|p| p < 0.025) {
+    if conclusion.is_curved() {
         all.push(
             "The baseline is not what the ends of the ranges suggest: what happens between them is not a straight line, and was searched."
                 .to_owned(),

@@ -134,7 +134,7 @@ mod tests {
     fn what_a_compaction_brings_is_told_by_the_cycles_around_it() {
         let aged = found(&run(13, Some(4), |_| ()), "cycles-aged").unwrap();
         let evidence = aged.evidence().join("\n");
-        assert!(aged.title().starts_with("with a compaction after every 4 cycles"), "{}", aged.title());
+        assert!(aged.title().starts_with("with a compaction every 4 cycles"), "{}", aged.title());
         assert!(evidence.contains("3 compactions") && evidence.contains("16.0 ms"), "{evidence}");
         assert!(!evidence.contains("each cycle added"), "what is cut back is no line: {evidence}");
     }

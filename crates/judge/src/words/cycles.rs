@@ -81,7 +81,7 @@ impl Tell for Cycles {
                 let how = match compact_every {
                     None => "without compaction".to_owned(),
                     Some(1) => "with a compaction after every cycle".to_owned(),
-                    Some(every) => format!("with a compaction after every {every} cycles"),
+                    Some(every) => format!("with a compaction every {every} cycles"),
                 };
                 phrase![
                     how,
