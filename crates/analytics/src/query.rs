@@ -108,9 +108,11 @@ impl Runner {
         }
         let mut rows = Rows::new();
         let limit = Duration::from_nanos(self.queries.timeout_ns);
-        let ran = match tokio::time::timeout(limit, stream.run(&sql, &mut rows)).await {
-            Ok(ran) => ran,
-            Err(_) => {
+        let ran = tokio::time::timeout(limit, stream.run(&sql, &mut rows)).await;
+        // A query that computes without a pause is looked at when it has ended, so the timer alone would let it pass.
+        let ran = match ran {
+            Ok(ran) if ran.is_err() || rows.began.elapsed().saturating_sub(rows.own) <= limit => ran,
+            _ => {
                 let limit = units::duration_ns(self.queries.timeout_ns);
                 Err(Failure::new(Fault::Timeout, format!("it took longer than its `timeout` of {limit}")))
             }
@@ -169,5 +171,45 @@ impl Tasks for Runner {
             };
             self.ran(&**stream, &operation, clock, sent).await.unwrap_or_else(Failure::ended)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{By, Query};
+    use crate::sets::Set;
+
+    /// Computes without a pause and answers one row.
+    struct Computes(Duration);
+
+    #[async_trait]
+    impl Stream for Computes {
+        async fn run(&self, _: &str, rows: &mut Rows) -> Result<(), Failure> {
+            std::thread::sleep(self.0);
+            rows.add(|digest| digest.add([Some("7")].into_iter()));
+            Ok(())
+        }
+
+        fn complete(&self, _: &mut QueryUse) {}
+    }
+
+    #[tokio::test]
+    async fn a_query_that_ends_after_its_limit_was_too_slow_even_if_no_timer_could_stop_it() {
+        let data = Data { set: Set::Tpcds, scale_milli: 1, by: By::Tidemark };
+        let limit = Duration::from_millis(20);
+        let queries = Queries {
+            list: vec![Query { name: "mine".into(), sql: Some("SELECT 1".into()) }],
+            random: false,
+            cache: None,
+            timeout_ns: limit.as_nanos() as u64,
+        };
+        for (took, fault) in [(limit * 2, Some(Fault::Timeout)), (Duration::ZERO, None)] {
+            let streams: Vec<Box<dyn Stream>> = vec![Box::new(Computes(took))];
+            let runner = Runner::new(&queries, &data, Dialect::Standard, streams, Arc::default());
+            let clock = Clock::starting_at(Instant::now());
+            let ended = Arc::new(runner).begin(0, Operation::default(), clock, 0).await;
+            assert_eq!(ended.outcome.fault, fault);
+        }
     }
 }

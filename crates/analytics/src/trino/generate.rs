@@ -107,7 +107,7 @@ pub(crate) async fn made(schema: &Schema, lake: &Lake, books: &Books) -> Result<
         tables.push(TableMade {
             name: table.name.to_owned(),
             rows: rows.get(table.name).copied().unwrap_or(0),
-            // Its generator's own number: others differ in `reason`, and below scale 1. Of tables that were there it is not known.
+            // Its generator's own number. Of tables that were there it is not known.
             expected_rows: written.as_ref().filter(|written| !written.kept).map(|written| written.rows),
             bytes: files.iter().map(|file| file.size).sum(),
             files: count,
