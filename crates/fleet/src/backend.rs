@@ -1,10 +1,12 @@
 //! The controller's side of a run: its stages on the drivers instead of in this process.
 
 use crate::Fleet;
-use crate::assign::{Assignment, assign, elsewhere, open_files};
+use crate::assign::{Assignment, assign, elsewhere, fit, open_files};
 use crate::follow::{Placement, Remote};
+use crate::holdings::{Held, check_apart};
+use crate::proofs::{Told, join};
 use crate::protocol::{Down, Opened, Order, PackedPlan};
-use crate::run_drivers::{Listener, RunDrivers, Timeouts};
+use crate::run_drivers::{Listener, Ready, RunDrivers, Timeouts};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidemark_control::backend::{self, Backend, BackendFactory, StagePlace};
@@ -12,7 +14,7 @@ use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{ExecuteError, Options};
 use tidemark_control::runner::{Carrier, Runner};
 use tidemark_measure::observation::{CONTROLLER, Node, of_driver};
-use tidemark_measure::record::{DataCheck, Driver, Note, Proof, Share, Stage as Record};
+use tidemark_measure::record::{Driver, Note, Share, Stage as Record};
 use tidemark_plan::engine::Engine;
 use tidemark_plan::plan::{OnLoss, Plan, Stage};
 use tidemark_plan::registry::Registry;
@@ -118,6 +120,10 @@ impl DriversBackend {
 }
 
 impl Backend for DriversBackend {
+    fn fit(&self, plan: &mut Plan, registry: &Registry) -> Result<(), ExecuteError> {
+        fit(plan, &self.run_drivers.names(), registry).map_err(ExecuteError)
+    }
+
     fn prepare(
         &mut self,
         plan: &Plan,
@@ -138,6 +144,7 @@ impl Backend for DriversBackend {
         for driver in &all {
             let prepare = Down::Prepare {
                 run: self.run_drivers.run,
+                driver: names[*driver].clone(),
                 plan: packed.clone(),
                 elsewhere: elsewhere(plan, &names, *driver, &self.registry).map_err(ExecuteError)?,
                 open_files: open_files[*driver],
@@ -157,19 +164,22 @@ impl Backend for DriversBackend {
         if let Some(loss) = self.loss(&all) {
             return Err(ExecuteError(loss));
         }
-        let mut targets: Vec<String> = Vec::new();
+        let (mut targets, mut held): (Vec<String>, Vec<Held>) = (Vec::new(), Vec::new());
         for driver in self.living() {
-            let told = self.run_drivers.prepared(driver).unwrap_or_else(|| Ok(Vec::new()));
-            let own = told.map_err(|reason| {
-                ExecuteError(format!("driver {}: {reason}", self.run_drivers.name(driver)))
-            })?;
+            let told = self.run_drivers.prepared(driver).unwrap_or_else(|| Ok(Ready::default()));
+            let name = self.run_drivers.name(driver);
+            let Ready { targets: own, holdings } =
+                told.map_err(|reason| ExecuteError(format!("driver {name}: {reason}")))?;
             for target in own.into_iter().filter(|own| !own.is_empty()) {
                 if !targets.contains(&target) {
                     sink.event(Event::Target(&target));
                     targets.push(target);
                 }
             }
+            let (machine, _) = self.run_drivers.machine(driver);
+            held.push(Held { driver: name, machine, holdings });
         }
+        check_apart(&held).map_err(ExecuteError)?;
         Ok(targets)
     }
 
@@ -293,7 +303,10 @@ impl Backend for DriversBackend {
         for driver in of {
             let name = self.run_drivers.name(driver);
             match self.run_drivers.proof(driver) {
-                Some(proof) => proofs.push((name, proof)),
+                Some(proof) => {
+                    let (machine, host) = self.run_drivers.machine(driver);
+                    proofs.push(Told { driver, name, machine, host, proof });
+                }
                 None if self.run_drivers.is_lost(driver) => {
                     missing.push(format!("Driver {name} was lost before it reported its checks."));
                 }
@@ -360,35 +373,6 @@ fn takes_part(works: &[Vec<Assignment>], driver: usize) -> bool {
     works.iter().flatten().any(|assignments| assignments.driver == driver)
 }
 
-/// Joins the proofs of several drivers: each statement has its driver's name.
-fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof> {
-    if proofs.len() < 2 {
-        let (_, mut proof) = proofs.pop()?;
-        proof.setup.extend(remarks);
-        return Some(proof);
-    }
-    let mut all = Proof { direct: true, setup: remarks, ..Proof::default() };
-    for (name, proof) in proofs {
-        all.cache = proof.cache;
-        all.direct &= proof.direct;
-        all.setup.extend(proof.setup.into_iter().map(|text| format!("{name}: {text}")));
-        all.unchecked.extend(proof.unchecked.into_iter().map(|text| format!("{name}: {text}")));
-        all.add_databases(proof.databases, proof.aborts);
-        all.add_ledgers(proof.ledgers);
-        all.add_figures(proof.figures);
-        all.add_tables(proof.tables);
-        all.commits.extend(proof.commits);
-        let new = |check: &DataCheck| !all.checks.contains(check);
-        let checks: Vec<DataCheck> = proof.checks.into_iter().filter(new).collect();
-        all.checks.extend(checks);
-        all.devices.extend(proof.devices.into_iter().map(|mut device| {
-            device.device = format!("{name}:{}", device.device);
-            device
-        }));
-    }
-    Some(all)
-}
-
 /// Adds what a driver observed of its own node, on the run's clock. Of a node of a known name, which is the same machine,
 /// only what is about the driver's own process is new.
 fn add_nodes(all: &mut Vec<Node>, own: Vec<Node>, shift_ns: i64, driver: &str) {
@@ -432,7 +416,6 @@ pub(crate) fn record(member: &crate::fleet::Member) -> Driver {
 mod tests {
     use super::*;
     use tidemark_measure::observation::{Kind, OWN, Series};
-    use tidemark_measure::record::{CommitsUse, QueryUse, TablesUse};
 
     fn node(name: &str, cores: f32) -> Node {
         let series = |kind, subject: &str, metric: &str, value| Series {
@@ -448,21 +431,6 @@ mod tests {
             series: vec![series(Kind::Cpu, "all", "busy", 0.9), series(Kind::Process, OWN, "cpu", cores)],
             ..Node::default()
         }
-    }
-
-    #[test]
-    fn streams_of_several_drivers_are_one_work_and_what_one_committed_is_there() {
-        let query = |stream| QueryUse { stream, took_ns: u64::from(stream), ..QueryUse::default() };
-        let asked = |streams: &[u32]| TablesUse {
-            work: "load".into(),
-            queries: streams.iter().copied().map(query).collect(),
-            ..TablesUse::default()
-        };
-        let one = Proof { tables: vec![asked(&[1, 3])], ..Proof::default() };
-        let commits = vec![CommitsUse { work: "commits".into(), ..CommitsUse::default() }];
-        let other = Proof { tables: vec![asked(&[2])], commits: commits.clone(), ..Proof::default() };
-        let joined = join(vec![("a".into(), one), ("b".into(), other)], Vec::new()).unwrap();
-        assert_eq!((joined.tables, joined.commits), (vec![asked(&[1, 2, 3])], commits));
     }
 
     #[test]

@@ -83,11 +83,12 @@ pub(crate) fn load(work: &Work) -> String {
         many if many > MOST_OPERATIONS => format!("{many} kinds of operations"),
         _ => mix.join(", "),
     };
-    let instances = work.endpoints.iter().filter(|one| one.kind == EndpointKind::Instance).count();
-    let instances = match (instances as u64, u64::from(work.workers)) {
-        (0 | 1, _) => String::new(),
-        (all, workers) if workers % all == 0 => format!(", {} on each of {all} instances", workers / all),
-        (all, _) => format!(" on {all} instances"),
+    let of = |kind| work.endpoints.iter().filter(|one| one.kind == kind).count() as u64;
+    let instances = match (of(EndpointKind::Instance), of(EndpointKind::Driver), u64::from(work.workers)) {
+        (0 | 1, 0 | 1, _) => String::new(),
+        (0 | 1, all, workers) => format!(", {} on each of {all} drivers", workers / all),
+        (all, _, workers) if workers % all == 0 => format!(", {} on each of {all} instances", workers / all),
+        (all, ..) => format!(" on {all} instances"),
     };
     match work.offered_rate {
         Some(rate) => format!(

@@ -15,8 +15,18 @@ pub(crate) fn works(stage: &Stage) -> impl Iterator<Item = &Work> {
 pub(crate) fn title(work: &Work) -> &'static str {
     match work.endpoints.first().map(|one| one.kind) {
         Some(EndpointKind::Instance) => "Instances",
+        Some(EndpointKind::Driver) => "Drivers",
         _ => "Endpoints",
     }
+}
+
+/// What stands over their table: what each driver did with its host and its clock is told of elsewhere.
+pub(crate) fn heading(work: &Work) -> &'static str {
+    if is_of_drivers(work) { "Spread over the drivers" } else { title(work) }
+}
+
+fn is_of_drivers(work: &Work) -> bool {
+    work.endpoints.iter().any(|one| one.kind == EndpointKind::Driver)
 }
 
 /// Whether all operations share them, so that it is their requests that are counted.
@@ -34,7 +44,7 @@ pub(crate) fn table(stage: &Stage, work: &Work) -> Table {
     let fractions = [0.5, 0.99, 1.0];
     let column = title(work).trim_end_matches('s');
     let counted = if is_shared(work) { "Requests" } else { "Op-Count" };
-    let mut table = Table::new(format!("{} of {}", title(work), stage.id))
+    let mut table = Table::new(format!("{} of {}", heading(work), stage.id))
         .words([column])
         .numbers(["Throughput", "Share", counted, "Failed", "Byte-Count", "mean"])
         .numbers(fractions.map(crate::text::percentile_name));
@@ -63,8 +73,9 @@ pub(crate) fn table(stage: &Stage, work: &Work) -> Table {
 pub(crate) fn shared(work: &Work) -> Option<String> {
     let own = fairness(work)?;
     let column = title(work).to_lowercase();
+    let spread = if is_of_drivers(work) { spread(work) } else { String::new() };
     Some(format!(
-        "Fairness {} by Jain's index over the {} {column}: 1 where all had the same throughput, {} where one had all of it. Shares from \
+        "{spread}Fairness {} by Jain's index over the {} {column}: 1 where all had the same throughput, {} where one had all of it. Shares from \
          {} to {}; an equal share is {}.",
         index(own.jain),
         own.count,
@@ -73,6 +84,34 @@ pub(crate) fn shared(work: &Work) -> Option<String> {
         units::percent(own.most),
         units::percent(1.0 / own.count as f64),
     ))
+}
+
+/// The least, the median and the most of the drivers, in throughput and in the 99th percentile.
+fn spread(work: &Work) -> String {
+    let window = work.window_seconds();
+    let median_of = |mut all: Vec<f64>| {
+        all.sort_by(f64::total_cmp);
+        let at = |index: usize| all.get(index).copied().unwrap_or(0.0);
+        (
+            at(0),
+            f64::midpoint(at(all.len().saturating_sub(1) / 2), at(all.len() / 2)),
+            at(all.len().saturating_sub(1)),
+        )
+    };
+    let rates = median_of(work.endpoints.iter().map(|one| one.throughput(window)).collect());
+    let served = work.endpoints.iter().filter(|one| one.ok > 0);
+    let tails = median_of(served.map(|one| one.response.quantile(0.99) as f64).collect());
+    let rate = |rate: f64| units::rate_in(rate, unit(work));
+    let duration = |ns: f64| units::duration_ns(ns as u64);
+    format!(
+        "Throughput of a driver: least {}, median {}, most {}. Its p99: least {}, median {}, most {}. ",
+        rate(rates.0),
+        rate(rates.1),
+        rate(rates.2),
+        duration(tails.0),
+        duration(tails.1),
+        duration(tails.2)
+    )
 }
 
 /// An index of fairness: 1 only where it is.
@@ -105,6 +144,20 @@ mod tests {
             })
             .collect();
         stage
+    }
+
+    #[test]
+    fn drivers_have_their_spread() {
+        let mut stage = stage([300, 100, 200]);
+        for (own, name) in stage.works[0].endpoints.iter_mut().zip(["a", "b", "c"]) {
+            (own.kind, own.endpoint) = (EndpointKind::Driver, name.into());
+        }
+        let work = &stage.works[0];
+        assert_eq!((title(work), heading(work)), ("Drivers", "Spread over the drivers"));
+        let words = shared(work).unwrap();
+        let expected = "Throughput of a driver: least 100 op/s, median 200 op/s, most 300 op/s. Its p99: least 1.00 ms, median 2.00 ms, most 3.00 ms. \
+                        Fairness 0.8571";
+        assert!(words.starts_with(expected), "{words}");
     }
 
     #[test]

@@ -407,7 +407,7 @@ fn main_stage(run: &Run, stage: &Stage, points: usize) -> Markup {
 /// What a work did at each endpoint or on each instance: the sum is the work's own.
 fn by_endpoint(stage: &Stage, work: &Work) -> Markup {
     html! {
-        h3 { (endpoints::title(work)) @if stage.works.len() > 1 { ": " (work.name) } } "\n"
+        h3 { (endpoints::heading(work)) @if stage.works.len() > 1 { ": " (work.name) } } "\n"
         (maybe_folded("One by one", &endpoints::table(stage, work), MOST_ENDPOINTS))
         @if let Some(words) = endpoints::shared(work) { (paragraph("", &words)) }
     }

@@ -200,6 +200,21 @@ mod tests {
     }
 
     #[test]
+    fn a_driver_whose_volumes_are_slow_is_named() {
+        let mut run = with([(2_000, 0, 10 * MS), (2_000, 0, 10 * MS), (1_000, 0, 25 * MS)]);
+        for (own, name) in work(&mut run).endpoints.iter_mut().zip(["d1", "d2", "d3"]) {
+            (own.kind, own.endpoint) = (EndpointKind::Driver, name.into());
+        }
+        let slow = said(&run, "endpoint-slow").unwrap();
+        assert!(
+            slow.title().starts_with("driver d3 was 2.5 times as slow as the other drivers"),
+            "{}",
+            slow.title()
+        );
+        assert!(slow.detail().contains("Compare its machine, its volumes"), "{}", slow.detail());
+    }
+
+    #[test]
     fn equals_and_accidents_are_not() {
         for numbers in [
             [(2_000, 0, 10 * MS), (2_000, 0, 11 * MS), (1_500, 0, 14 * MS)],
