@@ -29,6 +29,8 @@ struct Ready {
     kept: Vec<Volume>,
     /// What other drivers must not use as well.
     holdings: Vec<Holding>,
+    /// The volumes that the run changes at some time.
+    changed: Vec<Volume>,
     /// The locks on what this driver alone uses in the current stage.
     locks: Vec<File>,
 }
@@ -48,10 +50,10 @@ pub(crate) fn prepare(
         process = Some(program.process);
     }
     check_same(jobs().flat_map(|(_, job)| &job.volumes))?;
-    let (mut images, mut kept, mut holdings) = (Vec::new(), Vec::new(), Vec::new());
-    for usage in Usage::all(jobs()) {
+    let (mut images, mut kept) = (Vec::new(), Vec::new());
+    let usages = Usage::all(jobs());
+    for usage in &usages {
         let volume = usage.volume;
-        holdings.extend(usage.holdings());
         match usage.guard(&*external, setup.allow_destroy) {
             Ok(Some(description)) => (setup.ready)(description),
             Ok(None) => images.push(volume.name()),
@@ -81,7 +83,20 @@ pub(crate) fn prepare(
     let data = Arc::new(DataSet::new(plan.seed, verifies).within(setup.access.clone()));
     open_journals(jobs().map(|(_, job)| job), &data)?;
     let allow = setup.allow_destroy.to_vec();
-    Ok(Box::new(Ready { external, process, data, method: None, allow, kept, holdings, locks: Vec::new() }))
+    let changes = |usage: &Usage<'_>| usage.intent().destroys() && !kept.contains(usage.volume);
+    let holdings = usages.iter().flat_map(|usage| usage.holdings(changes(usage))).collect();
+    let changed = usages.iter().filter(|usage| changes(usage)).map(|usage| usage.volume.clone()).collect();
+    Ok(Box::new(Ready {
+        external,
+        process,
+        data,
+        method: None,
+        allow,
+        kept,
+        holdings,
+        changed,
+        locks: Vec::new(),
+    }))
 }
 
 /// Refuses one file or device under several names: what is written by one name would be called misplaced by another.
@@ -182,10 +197,11 @@ impl<'a> Usage<'a> {
     }
 
     /// What the volume is, wherever a driver may reach it from.
-    fn holdings(&self) -> impl Iterator<Item = Holding> {
-        let (name, changes, each) = (self.volume.name(), self.intent().destroys(), self.per_driver);
+    fn holdings(&self, changes: bool) -> impl Iterator<Item = Holding> + use<> {
+        let (name, removes, each) = (self.volume.name(), self.removes, self.per_driver);
         let is_local = !matches!(self.volume.place, Place::Rbd(_));
-        let holding = move |identity| Holding { name: name.clone(), identity, is_local, changes, each };
+        let holding =
+            move |identity| Holding { name: name.clone(), identity, is_local, changes, removes, each };
         identity::all(self.volume).into_iter().map(holding)
     }
 
@@ -313,14 +329,15 @@ impl Ready {
         Ok(Carrier::Process(1, process))
     }
 
-    /// Locks the files that this driver alone uses in a stage. Two drivers on one machine have been told apart already; two that meet in a
-    /// file system of several machines only meet here.
+    /// Locks the files of a stage that this driver alone uses: those that the run changes at some time against everybody, and the others
+    /// against whoever changes them. Two drivers on one machine have been told apart already; two that meet in a file system of several
+    /// machines only meet here.
     fn lock(&self, jobs: &[(&Work, &Job)]) -> Result<Vec<File>, String> {
         let mut locks = Vec::new();
         let usages = Usage::all(jobs.iter().copied());
         for usage in usages.iter().filter(|usage| usage.per_driver) {
             let Place::File(path) = &usage.volume.place else { continue };
-            match lock::lock(path, usage.intent().destroys(), self.data.access()) {
+            match lock::lock(path, self.changed.contains(usage.volume), self.data.access()) {
                 Ok(locked) => locks.extend(locked),
                 Err(Trouble::Taken) => {
                     return Err(format!(

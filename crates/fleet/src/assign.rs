@@ -1,6 +1,7 @@
 //! Which driver gets which workers of a stage.
 
 use crate::protocol::Part;
+use std::collections::BTreeSet;
 use tidemark_load::work;
 use tidemark_measure::record::{Note, Share};
 use tidemark_plan::engine::Placement;
@@ -31,6 +32,8 @@ impl Assignment {
 pub(crate) struct Assignments {
     /// Of every work.
     pub(crate) works: Vec<Vec<Assignment>>,
+    /// Drivers that are not there, and keep what they have of their own, though the stage would clean it up.
+    pub(crate) left: BTreeSet<usize>,
     pub(crate) notes: Vec<Note>,
 }
 
@@ -66,7 +69,7 @@ pub(crate) fn assign(
     there: &[bool],
     registry: &Registry,
 ) -> Result<Assignments, String> {
-    let mut notes = Vec::new();
+    let (mut notes, mut left) = (Vec::new(), BTreeSet::new());
     let mut offset = 0;
     let able: Vec<usize> = (0..drivers.len()).filter(|driver| there[*driver]).collect();
     let works = stage.works.iter().map(|work| {
@@ -97,8 +100,8 @@ pub(crate) fn assign(
                 Assignment { driver, first: count.saturating_mul(driver as u32), count }
             };
             let (kept, lost): (Vec<usize>, Vec<usize>) = (0..drivers.len()).partition(|driver| there[*driver]);
-            if work.kind.cleans() && !lost.is_empty() {
-                notes.push(not_cleaned(lost.iter().map(|driver| drivers[*driver].as_str())));
+            if work.kind.cleans() {
+                left.extend(lost);
                 return Ok(kept.into_iter().map(own).collect());
             }
             return Ok((0..drivers.len()).map(own).collect());
@@ -110,22 +113,7 @@ pub(crate) fn assign(
     });
     let works = works.collect::<Result<_, String>>()?;
     notes.dedup();
-    Ok(Assignments { works, notes })
-}
-
-/// What a cleanup leaves.
-fn not_cleaned<'a>(lost: impl Iterator<Item = &'a str>) -> Note {
-    let lost: Vec<&str> = lost.collect();
-    let text = match lost[..] {
-        [only] => {
-            format!("Driver {only} is lost, so what it had of its own was not cleaned up: remove it there.")
-        }
-        _ => format!(
-            "Drivers {} are lost, so what they had of their own was not cleaned up: remove it there.",
-            lost.join(", ")
-        ),
-    };
-    Note { topic: "not-cleaned".into(), text }
+    Ok(Assignments { works, left, notes })
 }
 
 /// Stage and work of whatever is on one machine other than this driver's.
@@ -295,7 +283,7 @@ mod tests {
         assert_eq!(of(1, lost).works, [all(1)], "what a lost driver should have done is missing");
         let cleanup = of(3, lost);
         assert_eq!(cleanup.works[0].iter().map(|one| one.driver).collect::<Vec<_>>(), [0, 2]);
-        assert!(cleanup.notes[0].text.contains("Driver d2 is lost"), "{:?}", cleanup.notes);
+        assert_eq!((cleanup.left, cleanup.notes), ([1].into(), vec![]));
         assert_eq!(elsewhere(&plan, &names(3), 1, &registry()), Ok(vec![]));
         plan.stages[1].works[0].driver = Some("d3".into());
         assert_eq!(elsewhere(&plan, &names(3), 1, &registry()), Ok(vec![(1, 0)]));

@@ -3,7 +3,7 @@
 use crate::Fleet;
 use crate::assign::{Assignment, assign, elsewhere, fit, open_files};
 use crate::follow::{Placement, Remote};
-use crate::holdings::{Held, check_apart};
+use crate::holdings::{Held, check_apart, left_behind};
 use crate::proofs::{Told, join};
 use crate::protocol::{Down, Opened, Order, PackedPlan};
 use crate::run_drivers::{Listener, Ready, RunDrivers, Timeouts};
@@ -14,7 +14,7 @@ use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{ExecuteError, Options};
 use tidemark_control::runner::{Carrier, Runner};
 use tidemark_measure::observation::{CONTROLLER, Node, of_driver};
-use tidemark_measure::record::{Driver, Note, Share, Stage as Record};
+use tidemark_measure::record::{Driver, Note, Share, Stage as Record, State};
 use tidemark_plan::engine::Engine;
 use tidemark_plan::plan::{OnLoss, Plan, Stage};
 use tidemark_plan::registry::Registry;
@@ -58,6 +58,7 @@ impl BackendFactory for FleetBackends {
             registry: Registry::default(),
             participants: Vec::new(),
             planned: Vec::new(),
+            unclean: None,
         })
     }
 }
@@ -72,6 +73,8 @@ struct DriversBackend {
     participants: Vec<usize>,
     /// The shares of the current stage before anything was done.
     planned: Vec<Share>,
+    /// Why a driver does not clean up in the current stage, while others do.
+    unclean: Option<String>,
 }
 
 impl DriversBackend {
@@ -111,11 +114,17 @@ impl DriversBackend {
         (0..self.run_drivers.drivers()).filter(|driver| !self.run_drivers.is_lost(*driver)).collect()
     }
 
-    /// Why the stage stops, if a driver was lost and the document does not say to continue without it.
-    fn loss(&self, of: &[usize]) -> Option<String> {
+    /// Why the stage stops, if a driver was lost and the others do not go on without it.
+    fn loss(&self, of: &[usize], on_loss: OnLoss) -> Option<String> {
         let lost = of.iter().find_map(|driver| self.run_drivers.loss_of(*driver))?;
-        (self.on_loss == OnLoss::Stop || of.iter().all(|driver| self.run_drivers.is_lost(*driver)))
-            .then_some(lost)
+        (on_loss == OnLoss::Stop || of.iter().all(|driver| self.run_drivers.is_lost(*driver))).then_some(lost)
+    }
+
+    /// That a lost driver keeps what it has of its own.
+    fn left_behind(&self, driver: usize) -> Note {
+        let ready = self.run_drivers.prepared(driver).and_then(Result::ok).unwrap_or_default();
+        let (_, host) = self.run_drivers.machine(driver);
+        left_behind(&self.run_drivers.name(driver), &host, &ready.holdings)
     }
 }
 
@@ -161,7 +170,7 @@ impl Backend for DriversBackend {
         if !self.wait(&all, sink, StopRequest::None, done) {
             return Err(ExecuteError("the run was ended before its drivers were ready".into()));
         }
-        if let Some(loss) = self.loss(&all) {
+        if let Some(loss) = self.loss(&all, self.on_loss) {
             return Err(ExecuteError(loss));
         }
         let (mut targets, mut held): (Vec<String>, Vec<Held>) = (Vec::new(), Vec::new());
@@ -191,10 +200,12 @@ impl Backend for DriversBackend {
         sink: &mut dyn EventSink,
     ) -> backend::Opened<'a> {
         self.planned.clear();
+        self.unclean = None;
         // One that was lost before a stage in which it has a part is one that the stage loses, unless a stage has failed
-        // for it already. Whatever cleans up is done by those who are left.
-        let cleans = stage.works.iter().all(|work| work.kind.cleans());
-        let counts_losses = self.on_loss == OnLoss::Stop && !cleans;
+        // for it already. Whatever cleans up is done by those who are left, and by those who can.
+        let cleans = cleans(stage);
+        let on_loss = if cleans { OnLoss::Continue } else { self.on_loss };
+        let counts_losses = on_loss == OnLoss::Stop;
         let all = 0..self.run_drivers.drivers();
         let is_there = |driver| {
             !self.run_drivers.is_lost(driver) || (counts_losses && self.run_drivers.is_lost_uncounted(driver))
@@ -204,7 +215,8 @@ impl Backend for DriversBackend {
             Ok(assigned) => assigned,
             Err(reason) => return backend::Opened::Failed(reason),
         };
-        for note in assigned.notes {
+        let left = assigned.left.iter().map(|driver| self.left_behind(*driver));
+        for note in assigned.notes.into_iter().chain(left) {
             if !notes.contains(&note) {
                 notes.push(note);
             }
@@ -232,7 +244,7 @@ impl Backend for DriversBackend {
         let mut nothing: Vec<(usize, String)> = Vec::new();
         let mut trouble = match all_said {
             false => Some("the user ended the run".to_owned()),
-            true => self.loss(&of),
+            true => self.loss(&of, on_loss),
         };
         for driver in of.iter().filter(|driver| !self.run_drivers.is_lost(**driver)) {
             let Some((opened, own)) = self.run_drivers.ready(*driver) else { continue };
@@ -241,7 +253,13 @@ impl Backend for DriversBackend {
                 Opened::Ready => {}
                 Opened::Nothing(reason) => nothing.push((*driver, reason)),
                 Opened::Failed(reason) => {
-                    trouble.get_or_insert(format!("driver {}: {reason}", self.run_drivers.name(*driver)));
+                    let reason = format!("driver {}: {reason}", self.run_drivers.name(*driver));
+                    if cleans {
+                        nothing.push((*driver, reason.clone()));
+                        self.unclean.get_or_insert(reason);
+                    } else {
+                        trouble.get_or_insert(reason);
+                    }
                 }
             }
         }
@@ -260,10 +278,12 @@ impl Backend for DriversBackend {
         if !nothing.is_empty()
             && nothing.len() == of.iter().filter(|driver| !self.run_drivers.is_lost(**driver)).count()
         {
-            return backend::Opened::Nothing(nothing.swap_remove(0).1);
+            return match self.unclean.take() {
+                Some(reason) => backend::Opened::Failed(reason),
+                None => backend::Opened::Nothing(nothing.swap_remove(0).1),
+            };
         }
-        let (on_loss, started) =
-            (self.on_loss, self.run_drivers.start(index, &of, START_AHEAD, place.run_start));
+        let started = self.run_drivers.start(index, &of, START_AHEAD, place.run_start);
         let runners = stage.works.iter().zip(receivers).zip(works).enumerate().map(
             |(work, ((plan, events), assignments))| {
                 let why_not = |assignments: &Assignment| {
@@ -295,9 +315,17 @@ impl Backend for DriversBackend {
         backend::Opened::Runners(runners.collect())
     }
 
-    fn close(&mut self, _stage: &Stage, remarks: Vec<String>, record: &mut Record) {
+    fn close(&mut self, stage: &Stage, remarks: Vec<String>, record: &mut Record) {
         let of = std::mem::take(&mut self.participants);
         self.wait_for_the_end(&of);
+        let mut unclean = self.unclean.take();
+        if self.on_loss == OnLoss::Stop && cleans(stage) {
+            unclean = unclean.or_else(|| of.iter().find_map(|driver| self.run_drivers.loss_of(*driver)));
+            of.iter().for_each(|driver| self.run_drivers.count_loss(*driver));
+        }
+        if let (State::Completed, Some(reason)) = (record.state, unclean) {
+            (record.state, record.reason) = (State::Failed, reason);
+        }
         record.shares = self.run_drivers.take_shares();
         let (mut proofs, mut missing) = (Vec::new(), Vec::new());
         for driver in of {
@@ -367,6 +395,11 @@ impl DriversBackend {
             }
         }
     }
+}
+
+/// Whether a stage only cleans up.
+fn cleans(stage: &Stage) -> bool {
+    stage.works.iter().all(|work| work.kind.cleans())
 }
 
 fn takes_part(works: &[Vec<Assignment>], driver: usize) -> bool {

@@ -132,7 +132,7 @@ impl<'a> ActiveWork<'a> {
                 merge.gone(sources.len() as u32);
             }
             let share = Share { complete: idle, ..assignments.share(placement.work) };
-            let own = (work.load.copies > 1).then(|| EndpointUse {
+            let own = (work.load.copies > 1 && !idle).then(|| EndpointUse {
                 endpoint: remote.run_drivers.name(assignments.driver),
                 kind: EndpointKind::Driver,
                 ..EndpointUse::default()

@@ -1,7 +1,11 @@
 //! What drivers use that others must not use as well: two never get the same.
 
 use std::collections::HashMap;
+use tidemark_measure::record::Note;
 use tidemark_plan::engine::Holding;
+
+/// So many of the things that a driver leaves behind are named.
+const NAMED_MOST: usize = 4;
 
 /// What a driver uses that others must not use as well.
 pub(crate) struct Held {
@@ -50,9 +54,45 @@ pub(crate) fn check_apart(held: &[Held]) -> Result<(), String> {
     Ok(())
 }
 
+/// That a lost driver does not clean up what it has of its own, and what that is.
+pub(crate) fn left_behind(driver: &str, host: &str, holdings: &[Holding]) -> Note {
+    let mut names: Vec<&str> =
+        holdings.iter().filter(|one| one.each && one.removes).map(|one| one.name.as_str()).collect();
+    names.dedup();
+    let more = match names.len().saturating_sub(NAMED_MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names.truncate(NAMED_MOST);
+    let text = format!(
+        "Driver {driver} is lost, so what it has of its own was not cleaned up: {}{more}. Remove it on its machine ({host}), or start the driver \
+         again and run a `cleanup` on it.",
+        names.join(", ")
+    );
+    Note { topic: "not-cleaned".into(), text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_lost_driver_leaves_behind_is_named_once_and_shortly() {
+        let one = |number: u32, identity: &str| Holding {
+            name: format!("/v-{number}"),
+            identity: identity.into(),
+            is_local: true,
+            changes: true,
+            removes: number > 0,
+            each: true,
+        };
+        let said = |holdings: &[Holding]| left_behind("d", "h", holdings).text;
+        // A loop device is its file as well.
+        let few = said(&[one(0, "a"), one(1, "b"), one(1, "c"), one(2, "d")]);
+        assert!(few.contains("not cleaned up: /v-1, /v-2. Remove it on its machine (h)"), "{few}");
+        let many = said(&(1..=6).map(|number| one(number, "x")).collect::<Vec<_>>());
+        assert!(many.contains("/v-1, /v-2, /v-3, /v-4 and 2 more. "), "{many}");
+    }
 
     #[test]
     fn two_drivers_are_told_apart_by_what_they_hold() {
@@ -64,6 +104,7 @@ mod tests {
                 identity: identity.into(),
                 is_local: identity != "image",
                 changes,
+                removes: false,
                 each,
             }],
         };

@@ -258,6 +258,8 @@ pub struct Holding {
     pub is_local: bool,
     /// Whether the run changes or removes it.
     pub changes: bool,
+    /// Whether the run removes it.
+    pub removes: bool,
     /// Whether the document gives every driver one of its own.
     pub each: bool,
 }

@@ -205,9 +205,16 @@ fn a_driver_that_is_killed_leaves_its_volume_and_the_others_remove_theirs() {
         let complete: Vec<bool> = shares.iter().map(|share| share["complete"] == true).collect();
         assert_eq!(complete.len(), 2, "{shares:?}");
         assert!(!complete[1] && shares[0]["ok"].as_u64().unwrap() > 0, "{shares:?}");
+        assert!(
+            record.findings("endpoint-outage").is_empty(),
+            "what it did after its last report is not known"
+        );
         assert_eq!(left(disk.path()), ["volume-lost"], "{on_loss}");
         assert!(
-            record.value["notes"].to_string().contains("Driver lost is lost, so what it had"),
+            record.value["notes"].to_string().contains(&format!(
+                "Driver lost is lost, so what it has of its own was not cleaned up: {}/volume-lost. ",
+                disk.path().display()
+            )),
             "{}",
             record.value["notes"]
         );
@@ -215,6 +222,37 @@ fn a_driver_that_is_killed_leaves_its_volume_and_the_others_remove_theirs() {
         running[0].kill();
         controller.wait_for_drivers(0);
     }
+}
+
+#[test]
+fn where_one_driver_cannot_clean_up_the_others_do() {
+    let (place, disk) = (Place::new(), on_disk());
+    let controller = Controller::start(&place, &["--no-driver"]);
+    let _drivers = drivers(&controller, disk.path(), &["a", "b", "c"]);
+    let path = disk.path().join("volume-{driver}");
+    let filled = controller.submit(&document(&path, "", "", "- prepare: {}\n"), &[]);
+    controller.wait_for_state(filled, "completed");
+    // As a driver on another machine would that has the same file: what is only read is locked as well, since it is removed later.
+    let held = std::fs::File::open(disk.path().join("volume-b")).unwrap();
+    held.lock_shared().unwrap();
+    let stages = "- name: main\n  load: {pattern: randread, block_size: 4KiB, total_operations: 30}\n- name: end\n  cleanup: {}\n";
+    let record =
+        controller.run_of(&controller.wait_for_end(controller.submit(&document(&path, "", "", stages), &[])));
+    for stage in ["main", "end"] {
+        let (state, reason) =
+            (&record.stage(stage)["state"], record.stage(stage)["reason"].as_str().unwrap());
+        assert_eq!(state, "failed", "{stage}");
+        assert!(
+            reason.starts_with("driver b: ") && reason.contains("volume-b is in use by another"),
+            "{reason}"
+        );
+    }
+    assert_eq!(left(disk.path()), ["volume-b"]);
+    assert_eq!(record.operation("end", "remove")["ok"].as_u64(), Some(2));
+    drop(held);
+    let again = controller.submit(&document(&path, "", "", "- cleanup: {}\n"), &[]);
+    controller.wait_for_state(again, "completed");
+    assert!(left(disk.path()).is_empty());
 }
 
 #[test]
