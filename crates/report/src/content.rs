@@ -86,7 +86,10 @@ pub(crate) fn load(work: &Work) -> String {
     let of = |kind| work.endpoints.iter().filter(|one| one.kind == kind).count() as u64;
     let instances = match (of(EndpointKind::Instance), of(EndpointKind::Driver), u64::from(work.workers)) {
         (0 | 1, 0 | 1, _) => String::new(),
-        (0 | 1, all, workers) => format!(", {} on each of {all} drivers", workers / all),
+        (0 | 1, all, workers) if workers % all == 0 => {
+            format!(", {} on each of {all} drivers", workers / all)
+        }
+        (0 | 1, all, _) => format!(" on {all} drivers"),
         (all, _, workers) if workers % all == 0 => format!(", {} on each of {all} instances", workers / all),
         (all, ..) => format!(" on {all} instances"),
     };

@@ -70,10 +70,10 @@ pub(crate) fn table(stage: &Stage, work: &Work) -> Table {
 }
 
 /// How evenly they shared the throughput; `None` where there was none.
-pub(crate) fn shared(work: &Work) -> Option<String> {
+pub(crate) fn shared(stage: &Stage, work: &Work) -> Option<String> {
     let own = fairness(work)?;
     let column = title(work).to_lowercase();
-    let spread = if is_of_drivers(work) { spread(work) } else { String::new() };
+    let spread = if is_of_drivers(work) { spread(stage, work) } else { String::new() };
     Some(format!(
         "{spread}Fairness {} by Jain's index over the {} {column}: 1 where all had the same throughput, {} where one had all of it. Shares from \
          {} to {}; an equal share is {}.",
@@ -86,8 +86,8 @@ pub(crate) fn shared(work: &Work) -> Option<String> {
     ))
 }
 
-/// The least, the median and the most of the drivers, in throughput and in the 99th percentile.
-fn spread(work: &Work) -> String {
+/// The least, the median and the most of the drivers, in throughput and in the 99th percentile. Of a lost one not all is known.
+fn spread(stage: &Stage, work: &Work) -> String {
     let window = work.window_seconds();
     let median_of = |mut all: Vec<f64>| {
         all.sort_by(f64::total_cmp);
@@ -103,8 +103,10 @@ fn spread(work: &Work) -> String {
     let tails = median_of(served.map(|one| one.response.quantile(0.99) as f64).collect());
     let rate = |rate: f64| units::rate_in(rate, unit(work));
     let duration = |ns: f64| units::duration_ns(ns as u64);
+    let is_whole = stage.shares.iter().all(|share| share.complete);
+    let lost = if is_whole { "" } else { "Lost drivers count with what they reported. " };
     format!(
-        "Throughput of a driver: least {}, median {}, most {}. Its p99: least {}, median {}, most {}. ",
+        "Throughput of a driver: least {}, median {}, most {}. Its p99: least {}, median {}, most {}. {lost}",
         rate(rates.0),
         rate(rates.1),
         rate(rates.2),
@@ -154,10 +156,17 @@ mod tests {
         }
         let work = &stage.works[0];
         assert_eq!((title(work), heading(work)), ("Drivers", "Spread over the drivers"));
-        let words = shared(work).unwrap();
+        let words = shared(&stage, work).unwrap();
         let expected = "Throughput of a driver: least 100 op/s, median 200 op/s, most 300 op/s. Its p99: least 1.00 ms, median 2.00 ms, most 3.00 ms. \
                         Fairness 0.8571";
         assert!(words.starts_with(expected), "{words}");
+        let mut lost = stage.clone();
+        lost.shares = vec![tidemark_measure::record::Share::default()];
+        let words = shared(&lost, &lost.works[0]).unwrap();
+        assert!(
+            words.contains("most 3.00 ms. Lost drivers count with what they reported. Fairness"),
+            "{words}"
+        );
     }
 
     #[test]
@@ -170,7 +179,7 @@ mod tests {
             assert!(text.replace("**", "").contains(expected), "{text}");
         }
         assert!(!text.contains("Byte-Count"), "{text}");
-        let words = shared(&stage.works[0]).unwrap();
+        let words = shared(&stage, &stage.works[0]).unwrap();
         // 600^2 / (3 * (100^2 + 200^2 + 300^2))
         assert!(words.starts_with("Fairness 0.8571 by Jain's index over the 3 instances"), "{words}");
         assert!(words.contains("from 16.67 % to 50.00 %"), "{words}");
@@ -190,6 +199,7 @@ mod tests {
     #[test]
     fn one_is_only_what_is_equal() {
         assert_eq!([1.0, 0.999_999, 0.5].map(index), ["1.0000", "0.9999", "0.5000"]);
-        assert_eq!(shared(&stage([0, 0, 0]).works[0]), None);
+        let none = stage([0, 0, 0]);
+        assert_eq!(shared(&none, &none.works[0]), None);
     }
 }

@@ -409,7 +409,7 @@ fn by_endpoint(stage: &Stage, work: &Work) -> Markup {
     html! {
         h3 { (endpoints::heading(work)) @if stage.works.len() > 1 { ": " (work.name) } } "\n"
         (maybe_folded("One by one", &endpoints::table(stage, work), MOST_ENDPOINTS))
-        @if let Some(words) = endpoints::shared(work) { (paragraph("", &words)) }
+        @if let Some(words) = endpoints::shared(stage, work) { (paragraph("", &words)) }
     }
 }
 

@@ -159,7 +159,8 @@ pub(crate) fn main_stage(run: &Run, stage: &Stage) -> String {
     text += &table(&content::percentiles(stage), "No operation succeeded.");
     for work in endpoints::works(stage) {
         text += &table(&endpoints::table(stage, work), "");
-        text += &endpoints::shared(work).map(|words| format!("{}\n\n", plain(&words))).unwrap_or_default();
+        text +=
+            &endpoints::shared(stage, work).map(|words| format!("{}\n\n", plain(&words))).unwrap_or_default();
     }
     text += "### Failures\n\n";
     text += &failures(stage);

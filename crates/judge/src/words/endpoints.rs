@@ -151,7 +151,7 @@ impl Tell for Endpoints {
                     .into()
             }
             Endpoints::Dead { kind: EndpointKind::Driver, .. } | Endpoints::Failing { kind: EndpointKind::Driver, .. } => {
-                "Look at that driver's volumes and its machine's log: each driver loads only volumes of its own.".into()
+                "Look at that driver's volumes and its machine's log: no other driver does its operations.".into()
             }
             Endpoints::Dead { .. } | Endpoints::Failing { .. } => {
                 "Look at that server and the way to it. The clients of an endpoint stay with it: their operations fail, and \

@@ -276,13 +276,22 @@ impl Tell for Proof {
                     way.past(),
                     " what they claim, by the kernel's counts of their processes; the others too little to tell"
                 ],
-                [] => phrase![
-                    "each of ",
-                    count(drivers.len() as u64),
-                    if drivers.len() == 1 { " driver " } else { " drivers " },
-                    way.past(),
-                    " what it claims, by the kernel's count of its process"
-                ],
+                [] => match drivers.as_slice() {
+                    [only] => phrase![
+                        "driver ",
+                        only.driver.as_str(),
+                        " ",
+                        way.past(),
+                        " what it claims, by the kernel's count of its process"
+                    ],
+                    all => phrase![
+                        "each of ",
+                        count(all.len() as u64),
+                        " drivers ",
+                        way.past(),
+                        " what it claims, by the kernel's count of its process"
+                    ],
+                },
                 [only] => phrase!["driver ", only.as_str(), " claims more than its process ", way.past()],
                 several => phrase![
                     count(several.len() as u64),
@@ -365,8 +374,11 @@ impl Tell for Proof {
                 _ => "",
             },
             Proof::Drivers { missing, .. } if missing.is_empty() => "",
+            Proof::Drivers { way: Way::Read, .. } => {
+                "The rest came from memory, which the sum over all drivers can hide. Read with direct I/O, or use volumes larger than the memory of a driver's machine."
+            }
             Proof::Drivers { .. } => {
-                "The rest was in the page cache of that driver's machine, while the counters of all devices together hide it."
+                "The rest was still in memory when the stage ended, or was overwritten there, which the sum over all drivers can hide. Write with direct I/O, or sync at the end of the load."
             }
             Proof::Foreign { .. } => {
                 "Other processes' requests delay those of the load. What a file system reads and writes for itself (its journal, metadata) counts as others'."
