@@ -4,7 +4,7 @@ use crate::content::NONE;
 use crate::table::{Table, Tone};
 use tidemark_judge::ranking::{self, COUNT, Ranking};
 use tidemark_judge::{Beneath, Gateways, UnderQuery};
-use tidemark_measure::record::{Answer, QueryUse, Run, Stage, StorageUse, TablesUse, Work};
+use tidemark_measure::record::{Answer, Operation, QueryUse, Run, Stage, StorageUse, TablesUse, Work};
 use tidemark_measure::units;
 
 /// Queries whose time is explained, the longest of each work.
@@ -27,6 +27,19 @@ pub(crate) fn works(run: &Run) -> impl Iterator<Item = (&Stage, &TablesUse)> {
     stages.flat_map(|stage| {
         stage.proof.iter().flat_map(move |proof| proof.tables.iter().map(move |used| (stage, used)))
     })
+}
+
+/// Whether an operation is a query on tables all of whose executions are among those of [`query_rows`].
+pub fn is_query(stage: &Stage, work: &Work, operation: &Operation) -> bool {
+    let tables = stage.proof.iter().flat_map(|proof| &proof.tables);
+    let mut listed = tables.filter(|used| used.work == work.name && used.unlisted == 0);
+    listed.any(|used| used.queries.iter().any(|one| one.query == operation.label))
+}
+
+/// The queries on tables and what storage saw of them, as rows of texts below their headings; none of a run without any.
+pub fn query_rows(run: &Run) -> Vec<Vec<String>> {
+    let table = queries(run);
+    if table.is_empty() { Vec::new() } else { table.texts() }
 }
 
 /// The work that a use of tables is of.
@@ -478,7 +491,16 @@ mod tests {
 
     #[test]
     fn queries_are_in_the_order_of_their_numbers_with_medians() {
-        let rows = queries(&sample::queries()).texts();
+        let rows = query_rows(&sample::queries());
+        assert!(query_rows(&Run::default()).is_empty());
+        let run = sample::queries();
+        let operations = run.stages.iter().flat_map(|stage| {
+            stage.works.iter().flat_map(move |work| work.operations.iter().map(move |one| (stage, work, one)))
+        });
+        let (listed, others): (Vec<_>, Vec<_>) =
+            operations.partition(|(stage, work, one)| is_query(stage, work, one));
+        let is_named_so = |one: &(&Stage, &Work, &Operation)| one.2.label.starts_with('q');
+        assert!(!listed.is_empty() && listed.iter().all(is_named_so) && !others.iter().any(is_named_so));
         let column = |title: &str| rows[0].iter().position(|heading| heading == title).unwrap();
         let power: Vec<_> = rows[1..].iter().filter(|row| row[0].contains("power")).collect();
         let names: Vec<_> = power.iter().map(|row| row[column("Query")].as_str()).collect();
