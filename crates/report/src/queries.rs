@@ -36,10 +36,11 @@ pub fn is_query(stage: &Stage, work: &Work, operation: &Operation) -> bool {
     listed.any(|used| used.queries.iter().any(|one| one.query == operation.label))
 }
 
-/// The queries on tables and what storage saw of them, as rows of texts below their headings; none of a run without any.
+/// The queries on tables and what storage saw of them, as rows of texts below their headings, without the ranges of their times; none
+/// of a run without any.
 pub fn query_rows(run: &Run) -> Vec<Vec<String>> {
     let table = queries(run);
-    if table.is_empty() { Vec::new() } else { table.texts() }
+    if table.is_empty() { Vec::new() } else { table.first_lines() }
 }
 
 /// The work that a use of tables is of.
@@ -248,7 +249,11 @@ pub(crate) fn queries(run: &Run) -> Table {
         }
     }
     let table = NUMBERS.into_iter().fold(table, |table, title| table.without_if_all(title, NONE));
-    table.without_if_all("Failed", "0").without_if_same("Stage").without_if_same("Executions")
+    let table = table.without_if_all("Failed", "0").without_if_same("Executions");
+    match works(run).filter(|(_, used)| !used.queries.is_empty()).count() {
+        0 | 1 => table.without_if_same("Stage"),
+        _ => table.grouped(),
+    }
 }
 
 /// How far the rankings of the works by bytes read agree, with each other and with the sets on file.
@@ -313,14 +318,20 @@ fn as_seen(execution: &QueryUse) -> Option<String> {
     let seen = execution.storage.as_ref().filter(|seen| seen.requests > 0)?;
     let busy = (seen.busy_ns as f64 / execution.took_ns.max(1) as f64).min(1.0);
     let left = execution.took_ns.saturating_sub(seen.busy_ns);
+    let average = units::duration_ns(seen.waited_ns / seen.requests.max(1));
+    let requests = match seen.requests {
+        1 => format!("1 request of {average}"),
+        many => format!(
+            "{} requests of {average} on average, at most {} at once",
+            units::count(many),
+            units::count(seen.most_in_flight.into())
+        ),
+    };
     Some(format!(
-        "Storage had a request of it in flight for {} of that time: {} requests of {} on average, {} read, at most {} at once; for {} \
-         it had none: storage held up none of that.",
+        "Storage had a request of it in flight for {} of that time: {requests}, {} read; for {} it had none: storage held up none \
+         of that.",
         units::percent(busy),
-        units::count(seen.requests),
-        units::duration_ns(seen.waited_ns / seen.requests.max(1)),
         units::bytes(seen.read_bytes),
-        units::count(seen.most_in_flight.into()),
         units::duration_ns(left)
     ))
 }
