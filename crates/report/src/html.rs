@@ -416,12 +416,8 @@ fn by_endpoint(stage: &Stage, work: &Work) -> Markup {
 fn percentiles(stage: &Stage) -> Markup {
     let table = content::percentiles(stage);
     if table.is_empty() {
-        let succeeded = content::operations(stage)
-            .any(|(work, operation)| operation.throughput(work.window_seconds()) > 0.0);
-        return match succeeded {
-            true => paragraph("", "The tool that measured it reports no percentiles."),
-            false => paragraph("alarm", "No operation succeeded: there are no response times."),
-        };
+        let (tone, words) = content::no_percentiles(stage);
+        return paragraph(if tone == crate::table::Tone::Bad { "alarm" } else { "" }, words);
     }
     html! {
         (table.html())

@@ -156,7 +156,7 @@ pub(crate) fn main_stage(run: &Run, stage: &Stage) -> String {
     text += &table(&content::general_report(stage), "There were no operations.");
     text += &table(&known::table(run, stage), "");
     text += "### Response times\n\n";
-    text += &table(&content::percentiles(stage), "No operation succeeded.");
+    text += &table(&content::percentiles(stage), content::no_percentiles(stage).1);
     for work in endpoints::works(stage) {
         text += &table(&endpoints::table(stage, work), "");
         text +=
