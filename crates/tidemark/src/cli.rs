@@ -1,9 +1,11 @@
 //! The command line's shape. Help texts live here, next to what they describe.
 
 mod controller;
+mod layout;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
+pub(crate) use layout::LayoutCommand;
 use std::path::PathBuf;
 use tidemark_judge::compare::margin;
 use tidemark_lab::{Layout, System};
@@ -96,6 +98,9 @@ pub(crate) enum Command {
     /// Start and remove a storage system on this machine, for trials
     #[command(subcommand)]
     Lab(Lab),
+    /// Show and render layouts of a Ceph cluster on Kubernetes, for Rook
+    #[command(subcommand)]
+    Layout(LayoutCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -74,9 +74,11 @@ fn errors() {
     );
     place.write("foreign", &"somebody's data\n".repeat(100_000));
     place.write("strange.json", "{}");
-    let commands: [&[&str]; 13] = [
+    place.write("layout.yaml", "name: l\nlayout: external\npools:\n- {name: rbd, replicas: 3}\n");
+    let commands: [&[&str]; 14] = [
         &["check", "keys.yaml"],
         &["check", "placeholder.xml"],
+        &["layout", "render", "layout.yaml"],
         &["run", "no-such-file.xml"],
         &["run", "commands.yaml"],
         &["report", "7"],
