@@ -1,12 +1,33 @@
 //! Layouts: the examples, and what they become with other resources, held against Rook's definitions.
-#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a failed test may panic, and says what it does"
+)]
 
+mod api_server;
 mod errors;
 mod manifests;
 mod reference;
 
+use flate2::read::GzDecoder;
+use serde_json::Value;
+use std::io::Read as _;
 use std::path::PathBuf;
 use tidemark_kubernetes::{Layout, Manifest};
+
+/// The definitions of resources, as Rook and the snapshotter publish them.
+pub(crate) fn crds() -> Vec<Value> {
+    let mut text = String::new();
+    GzDecoder::new(&include_bytes!("../rook/crds.yaml.gz")[..]).read_to_string(&mut text).unwrap();
+    text += "\n---\n";
+    text += include_str!("../rook/volumesnapshotclasses.yaml");
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_events: 5_000_000, max_nodes: 5_000_000, max_total_scalar_bytes: 64 << 20, max_documents: 100 },
+    };
+    let all: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options).unwrap();
+    all.into_iter().filter(|definition| !definition.is_null()).collect()
+}
 
 /// The text of an example.
 pub(crate) fn example(name: &str) -> String {

@@ -1,24 +1,10 @@
 //! The manifests of layouts are what Rook's own definitions allow, field by field; and they say what the layout says.
 
-use super::{example, layout, layouts};
-use flate2::read::GzDecoder;
+use super::{crds, example, layout, layouts};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
 use tidemark_kubernetes::{Manifest, yaml};
-
-/// The definitions of resources, as Rook and the snapshotter publish them.
-fn definitions() -> Vec<Value> {
-    let mut text = String::new();
-    GzDecoder::new(&include_bytes!("../rook/crds.yaml.gz")[..]).read_to_string(&mut text).unwrap();
-    text += "\n---\n";
-    text += include_str!("../rook/volumesnapshotclasses.yaml");
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! { max_events: 5_000_000, max_nodes: 5_000_000, max_total_scalar_bytes: 64 << 20, max_documents: 100 },
-    };
-    serde_saphyr::from_multiple_with_options(&text, options).unwrap()
-}
 
 /// Makes every field that a schema does not name an error, except where it says that there may be others.
 fn refuse_unknown(schema: &mut Value) {
@@ -66,7 +52,7 @@ impl Definition {
 /// The definitions by interface and kind.
 fn by_kind() -> BTreeMap<(String, String), Definition> {
     let mut all = BTreeMap::new();
-    for definition in definitions().into_iter().filter(|definition| !definition.is_null()) {
+    for definition in crds() {
         let (group, kind) =
             (definition["spec"]["group"].as_str().unwrap(), &definition["spec"]["names"]["kind"]);
         for version in definition["spec"]["versions"].as_array().unwrap() {
