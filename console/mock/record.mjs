@@ -122,6 +122,8 @@ export function record(id) {
       ok: Math.round((numbers(id, 0).ok / drivers.length) * (1 + 0.02 * index)),
       failed: 0,
       bytes: 65_536 * 5000,
+      read_bytes: 65_536 * 5000,
+      written_bytes: 0,
       first_sent_ns: from * 1e9 + index * 700_000,
       complete: driver.lost === null,
     })),

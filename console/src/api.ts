@@ -444,11 +444,17 @@ export type Driver = Host &
     version: string;
   };
 
+/** What one driver's process moved between storage and memory. */
+export type DriverIo = OwnIo & {
+  /** Which driver of the run. */
+  driver: number;
+};
+
 /** The state of a driver. */
 export type DriverState = 'idle' | 'busy' | 'silent' | 'gone';
 
 /** What a work is spread over. */
-export type EndpointKind = 'endpoint' | 'shared' | 'instance';
+export type EndpointKind = 'endpoint' | 'shared' | 'instance' | 'driver';
 
 /** An evaluation in a list. */
 export interface EvaluationRow {
@@ -1240,6 +1246,8 @@ export interface Proof {
   devices: DeviceUse[];
   /** Whether reads and writes bypassed the page cache. */
   direct: boolean;
+  /** The same of each driver's process, where several have volumes. */
+  drivers: DriverIo[];
   /** Figures that the works' workloads declare. */
   figures: DeclaredFigure[];
   /** Acknowledged commits that were looked for, database by database. */
@@ -1566,6 +1574,8 @@ export interface RunShare {
   first_worker: number;
   /** Measured operations that succeeded. */
   ok: number;
+  /** Bytes that its reads moved, in the window and outside. */
+  read_bytes: number;
   /** Second by second. */
   series: ShareSecond[];
   /** Generator threads. */
@@ -1574,6 +1584,8 @@ export interface RunShare {
   work: number;
   /** How many workers it had. */
   workers: number;
+  /** Bytes that its writes moved likewise. */
+  written_bytes: number;
 }
 
 export interface RunStage {

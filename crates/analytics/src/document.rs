@@ -316,6 +316,7 @@ pub(crate) fn work(
             stop,
             source,
             finale: None,
+            copies: 1,
             actions: labels.len() as u16,
             seed: context.seed,
             stream: place.stream,

@@ -62,6 +62,7 @@ impl Task {
             content: Content::default(),
             journal: None,
             reuse: false,
+            per_driver: false,
             actions: vec![action, Action::Fsync],
         }
     }
@@ -75,6 +76,7 @@ impl Task {
             stop,
             source,
             finale,
+            copies: 1,
             actions: 2,
             seed: 1,
             stream: [0, 0],

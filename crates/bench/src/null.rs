@@ -40,6 +40,7 @@ pub(crate) fn mix(workers: u32, seconds: u64, bytes: u64) -> Work {
         depth: 1,
         connections: None,
         finale: None,
+        copies: 1,
         pacing: Pacing::BACK_TO_BACK,
         stop: Stop { window_ns: Some(seconds * 1_000_000_000), drain_ns: 5_000_000_000, ..Stop::default() },
         source: SourcePlan::Mix {

@@ -113,8 +113,19 @@ impl Engine for Blocks {
         crosscheck::counterpart(work)
     }
 
-    fn placement(&self, _work: &Work) -> Placement {
-        Placement::OneMachine("Volumes are")
+    fn placement(&self, work: &Work) -> Placement {
+        match work.job.get::<Job>() {
+            Some(job) if job.per_driver => Placement::EachDriver,
+            _ => Placement::OneMachine("Volumes are"),
+        }
+    }
+
+    fn localize(&self, work: &mut Work, driver: &str) -> Result<(), String> {
+        let Some(job) = work.job.get::<Job>().filter(|job| job.per_driver) else { return Ok(()) };
+        let mut own = job.clone();
+        own.localize(driver)?;
+        work.job = AnyJob::new(own);
+        Ok(())
     }
 
     fn open_files(&self, work: &Work) -> u64 {

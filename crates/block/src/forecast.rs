@@ -35,6 +35,8 @@ pub(crate) struct Volumes {
     named: HashSet<Volume>,
     /// Those that are there, and whether they hold content that was written on purpose.
     filled: HashMap<Volume, bool>,
+    /// Whether some of them are those of each driver.
+    per_driver: bool,
 }
 
 impl Forecaster for Volumes {
@@ -48,6 +50,7 @@ impl Forecaster for Volumes {
         }
         for (work, job) in jobs() {
             self.named.extend(job.volumes.iter().cloned());
+            self.per_driver |= job.per_driver;
             self.happen(work, job);
         }
         works.iter().map(|work| work.job.get::<Job>().map_or(Vec::new(), |job| actions(work, job))).collect()
@@ -64,8 +67,8 @@ impl Forecaster for Volumes {
 
     fn target(&self, work: &Work) -> String {
         let Some(job) = work.job.get::<Job>() else { return String::new() };
-        match job.volumes.as_slice() {
-            [] => String::new(),
+        let volumes = match job.volumes.as_slice() {
+            [] => return String::new(),
             [only] => format!("{} ({})", only.name(), units::binary_bytes(only.size)),
             [first, more @ ..] => format!(
                 "{} and {} more ({} in total)",
@@ -73,7 +76,8 @@ impl Forecaster for Volumes {
                 units::count(more.len() as u64),
                 units::binary_bytes(capacity(&job.volumes))
             ),
-        }
+        };
+        if job.per_driver { format!("{volumes} of each driver") } else { volumes }
     }
 
     /// A buffer for each operation in flight, and what is known of each block where content is verified.
@@ -88,9 +92,14 @@ impl Forecaster for Volumes {
         Holdings { volumes: capacity(&self.named), ..Holdings::default() }
     }
 
-    /// Remarks on what stays behind. Devices stay anyway.
+    /// Remarks on what stays behind (devices stay anyway), and on what is multiplied by the number of drivers.
     fn finish(&mut self, remarks: &mut Remarks) {
         self.left_over(remarks);
+        if self.per_driver {
+            let text = "each driver prepares, loads and removes volumes of its own: volumes, sizes and clients are those of one driver; the rate, \
+                        total operations and total bytes of a load are those of all drivers together";
+            remarks.add("per-driver", text.into());
+        }
     }
 }
 

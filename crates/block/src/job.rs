@@ -10,6 +10,9 @@ use std::path::PathBuf;
 pub use tidemark_measure::kind::Cache;
 use tidemark_plan::job::JobData;
 
+/// What stands for a driver's name in the names of its volumes.
+pub const DRIVER: &str = "{driver}";
+
 /// Bytes that one operation of a prefill writes.
 pub const FILL_BYTES: u64 = 1 << 20;
 
@@ -22,6 +25,8 @@ pub const FILL_BYTES: u64 = 1 << 20;
 pub struct Job {
     /// What the load runs against; space k is `volumes[k - 1]`.
     pub volumes: Vec<Volume>,
+    /// Whether every driver has volumes of its own by these names, in which [`DRIVER`] stands for its name.
+    pub per_driver: bool,
     /// Bytes of one item.
     pub unit: u64,
     /// What issues the operations.
@@ -82,6 +87,49 @@ pub struct Rbd {
     pub pool: String,
     /// Image.
     pub image: String,
+}
+
+impl Job {
+    /// The names of its volumes and of its journal, as long as the driver's name is not filled in.
+    fn names(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let of_volumes = self.volumes.iter_mut().filter_map(|volume| match &mut volume.place {
+            Place::File(path) | Place::Device(path) => Some(path),
+            Place::Rbd(_) => None,
+        });
+        of_volumes.chain(&mut self.journal)
+    }
+
+    /// Fills in the driver's name.
+    ///
+    /// # Errors
+    /// A sentence without a full stop, when it cannot be a part of a volume's name.
+    pub(crate) fn localize(&mut self, driver: &str) -> Result<(), String> {
+        let named = |text: &str| text.contains(DRIVER);
+        let mut is_named = false;
+        for path in self.names() {
+            // Paths of documents are text.
+            let Some(text) = path.to_str().filter(|text| named(text)) else { continue };
+            is_named = true;
+            *path = text.replace(DRIVER, driver).into();
+        }
+        for volume in &mut self.volumes {
+            let Place::Rbd(Rbd { pool, image, .. }) = &mut volume.place else { continue };
+            for name in [pool, image] {
+                is_named |= named(name);
+                *name = name.replace(DRIVER, driver);
+            }
+        }
+        let fits = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
+        match is_named
+            && !(driver.chars().all(fits) && driver.starts_with(|first: char| first.is_ascii_alphanumeric()))
+        {
+            true => Err(format!(
+                "the driver's name `{driver}` cannot stand for `{DRIVER}` in the name of a volume: give the driver a name of letters, digits, \
+                 `.`, `-` and `_` that begins with a letter or a digit"
+            )),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Volume {
@@ -169,5 +217,43 @@ impl Action {
             Action::Fdatasync => "fdatasync",
             Action::Remove => "remove",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(places: Vec<Place>) -> Job {
+        Job {
+            volumes: places.into_iter().map(|place| Volume { place, size: 4096 }).collect(),
+            per_driver: true,
+            unit: 4096,
+            io_engine: IoEngine::Native,
+            direct: true,
+            polled: false,
+            batch: None,
+            cache: Cache::default(),
+            content: Content::default(),
+            journal: Some("/j/{driver}".into()),
+            reuse: false,
+            actions: vec![Action::Read],
+        }
+    }
+
+    #[test]
+    fn a_driver_s_name_is_filled_in_wherever_it_may_stand_and_leads_nowhere_else() {
+        let rbd = Rbd { conf: None, user: "admin".into(), pool: "rbd".into(), image: "t-{driver}-1".into() };
+        let mut own =
+            job(vec![Place::File("/a/{driver}/v".into()), Place::Device("/dev/x".into()), Place::Rbd(rbd)]);
+        own.localize("node-3.eu").unwrap();
+        let names: Vec<_> = own.volumes.iter().map(Volume::name).collect();
+        assert_eq!(names, ["/a/node-3.eu/v", "/dev/x", "rbd/t-node-3.eu-1"]);
+        assert_eq!(own.journal, Some("/j/node-3.eu".into()));
+        for name in ["..", "a/b", "../x", "", "-v", ".", "a b", "{driver}"] {
+            assert!(job(vec![Place::File("/a/{driver}".into())]).localize(name).is_err(), "{name}");
+        }
+        let mut unnamed = Job { journal: None, ..job(vec![Place::File("/a/v".into())]) };
+        assert_eq!(unnamed.localize("a/b"), Ok(()), "its name is not needed");
     }
 }

@@ -2,16 +2,18 @@
 
 use crate::external::External;
 use crate::guard::{self, GuardError, Intent};
-use crate::job::{Action, IoEngine, Job, Place, Volume};
+use crate::identity::{self, Identity};
+use crate::job::{Action, DRIVER, IoEngine, Job, Place, Volume};
+use crate::lock::{self, Trouble};
 use crate::method::{Method, Touch};
 use crate::sessions::{DataSet, Use, sessions};
 use crate::{claim, device, filled, is_ours, volume};
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidemark_measure::record::{Note, Proof};
-use tidemark_plan::engine::{Carrier, Prepared, Process, Setup};
+use tidemark_plan::engine::{Carrier, Holding, Prepared, Process, Setup};
 use tidemark_plan::plan::{Plan, Work, WorkKind};
 use tidemark_plan::policy::Access;
 
@@ -25,6 +27,12 @@ struct Ready {
     allow: Vec<PathBuf>,
     /// Volumes that hold data of somebody else's, and are only read.
     kept: Vec<Volume>,
+    /// What other drivers must not use as well.
+    holdings: Vec<Holding>,
+    /// The volumes that the run changes at some time.
+    changed: Vec<Volume>,
+    /// The locks on what this driver alone uses in the current stage.
+    locks: Vec<File>,
 }
 
 /// Guards the volumes that the plan writes to, and finds the external program where it is needed.
@@ -43,7 +51,8 @@ pub(crate) fn prepare(
     }
     check_same(jobs().flat_map(|(_, job)| &job.volumes))?;
     let (mut images, mut kept) = (Vec::new(), Vec::new());
-    for usage in Usage::all(jobs()) {
+    let usages = Usage::all(jobs());
+    for usage in &usages {
         let volume = usage.volume;
         match usage.guard(&*external, setup.allow_destroy) {
             Ok(Some(description)) => (setup.ready)(description),
@@ -74,7 +83,20 @@ pub(crate) fn prepare(
     let data = Arc::new(DataSet::new(plan.seed, verifies).within(setup.access.clone()));
     open_journals(jobs().map(|(_, job)| job), &data)?;
     let allow = setup.allow_destroy.to_vec();
-    Ok(Box::new(Ready { external, process, data, method: None, allow, kept }))
+    let changes = |usage: &Usage<'_>| usage.intent().destroys() && !kept.contains(usage.volume);
+    let holdings = usages.iter().flat_map(|usage| usage.holdings(changes(usage))).collect();
+    let changed = usages.iter().filter(|usage| changes(usage)).map(|usage| usage.volume.clone()).collect();
+    Ok(Box::new(Ready {
+        external,
+        process,
+        data,
+        method: None,
+        allow,
+        kept,
+        holdings,
+        changed,
+        locks: Vec::new(),
+    }))
 }
 
 /// Refuses one file or device under several names: what is written by one name would be called misplaced by another.
@@ -94,28 +116,6 @@ fn check_same<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Result<(), Strin
         }
     }
     Ok(())
-}
-
-/// What tells a file or a device from all others, whatever its names.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Identity {
-    File {
-        device: u64,
-        inode: u64,
-    },
-    Device(u64),
-    /// A file that does not exist yet.
-    New(PathBuf),
-}
-
-impl Identity {
-    fn of(path: &Path) -> Option<Self> {
-        match std::fs::metadata(path) {
-            Ok(found) if found.file_type().is_block_device() => Some(Self::Device(found.rdev())),
-            Ok(found) => Some(Self::File { device: found.dev(), inode: found.ino() }),
-            Err(_) => Some(Self::New(path.parent()?.canonicalize().ok()?.join(path.file_name()?))),
-        }
-    }
 }
 
 /// Makes the directories of journals.
@@ -157,6 +157,8 @@ struct Usage<'a> {
     reads: bool,
     removes: bool,
     verifies: bool,
+    /// Whether every driver has such a volume of its own.
+    per_driver: bool,
 }
 
 /// Why a volume is not used.
@@ -179,7 +181,7 @@ impl<'a> Usage<'a> {
             for volume in &job.volumes {
                 let known = all.iter().position(|usage| usage.volume == volume).unwrap_or_else(|| {
                     let (fills, writes, reads, removes, verifies) = (false, false, false, false, false);
-                    all.push(Self { volume, fills, writes, reads, removes, verifies });
+                    all.push(Self { volume, fills, writes, reads, removes, verifies, per_driver: false });
                     all.len() - 1
                 });
                 let usage = &mut all[known];
@@ -188,9 +190,19 @@ impl<'a> Usage<'a> {
                 usage.reads |= job.actions.contains(&Action::Read);
                 usage.removes |= removes;
                 usage.verifies |= job.content.verify;
+                usage.per_driver |= job.per_driver;
             }
         }
         all
+    }
+
+    /// What the volume is, wherever a driver may reach it from.
+    fn holdings(&self, changes: bool) -> impl Iterator<Item = Holding> + use<> {
+        let (name, removes, each) = (self.volume.name(), self.removes, self.per_driver);
+        let is_local = !matches!(self.volume.place, Place::Rbd(_));
+        let holding =
+            move |identity| Holding { name: name.clone(), identity, is_local, changes, removes, each };
+        identity::all(self.volume).into_iter().map(holding)
     }
 
     fn intent(&self) -> Intent {
@@ -256,6 +268,10 @@ fn check_fill(job: &Job, kept: &[Volume]) -> Result<(), String> {
 }
 
 impl Prepared for Ready {
+    fn holdings(&self) -> Vec<Holding> {
+        self.holdings.clone()
+    }
+
     fn open(&mut self, works: &[&Work], notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
         let jobs: Vec<(&Work, &Job)> =
             works.iter().filter_map(|work| Some((*work, work.job.get::<Job>()?))).collect();
@@ -273,12 +289,16 @@ impl Prepared for Ready {
             self.carrier(work, job).map_err(|error| format!("work `{}`: {error}", work.name))
         };
         let carriers = jobs.iter().map(carrier).collect::<Result<_, _>>()?;
+        // Of a stage that could not be opened some may be left, and they would be in the way.
+        self.locks.clear();
+        self.locks = self.lock(&jobs)?;
         let touches = jobs.iter().filter_map(|(work, job)| Touch::of(work, job));
         self.method = Method::begin(&*self.external, &touches.collect::<Vec<_>>());
         Ok(carriers)
     }
 
     fn close(&mut self, remarks: &[String]) -> Option<Proof> {
+        self.locks.clear();
         let own = self.data.notes();
         self.method.take().map(|method| method.end(&*self.external, remarks.iter().chain(&own)))
     }
@@ -307,6 +327,32 @@ impl Ready {
         }
         let process = self.process.clone().ok_or("fio was not located")?;
         Ok(Carrier::Process(1, process))
+    }
+
+    /// Locks the files of a stage that this driver alone uses: those that the run changes at some time against everybody, and the others
+    /// against whoever changes them. Two drivers on one machine have been told apart already; two that meet in a file system of several
+    /// machines only meet here.
+    fn lock(&self, jobs: &[(&Work, &Job)]) -> Result<Vec<File>, String> {
+        let mut locks = Vec::new();
+        let usages = Usage::all(jobs.iter().copied());
+        for usage in usages.iter().filter(|usage| usage.per_driver) {
+            let Place::File(path) = &usage.volume.place else { continue };
+            match lock::lock(path, self.changed.contains(usage.volume), self.data.access()) {
+                Ok(locked) => locks.extend(locked),
+                Err(Trouble::Taken) => {
+                    return Err(format!(
+                        "{} is in use by another driver or run: with `per_driver` each driver needs a volume of its own; put `{DRIVER}` into \
+                         its path",
+                        path.display()
+                    ));
+                }
+                Err(Trouble::Unknown(error)) => self.data.note(format!(
+                    "{} could not be locked ({error}), so nobody checked whether a driver on another machine uses it too.",
+                    path.display()
+                )),
+            }
+        }
+        Ok(locks)
     }
 
     /// Why works that fill volumes have nothing to do, if all of them are of that kind and have nothing to do.

@@ -8,10 +8,17 @@ use std::time::Instant;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Driver, Note, Share, Stage as Record};
 use tidemark_plan::plan::{Plan, Stage};
+use tidemark_plan::registry::Registry;
 
-/// Where the stages of one run are carried out. Its methods are called in this order: `prepare`, then `open`, `shares` and
+/// Where the stages of one run are carried out. Its methods are called in this order: `fit` and `prepare`, then `open`, `shares` and
 /// `close` for every stage, then `finish`; `drivers` at any time.
 pub trait Backend {
+    /// Fits the plan to those who carry it out: what every driver does is done as often as there are drivers.
+    ///
+    /// # Errors
+    /// When it cannot be carried out by them.
+    fn fit(&self, plan: &mut Plan, registry: &Registry) -> Result<(), ExecuteError>;
+
     /// Makes the plan's targets ready: returns one line for each of them. Errors mean that no load has started.
     fn prepare(
         &mut self,

@@ -107,8 +107,9 @@ pub fn execute(
 ) -> Result<Executed, ExecuteError> {
     let mut plan = plan.clone();
     let mut targets = survey(&mut plan, options, sink)?;
-    let plan = &plan;
     let mut backend = options.backends.backend();
+    backend.fit(&mut plan, &options.registry)?;
+    let plan = &plan;
     targets.extend(backend.prepare(plan, options, sink)?);
     let start = Instant::now();
     let mut run = Run {

@@ -10,8 +10,9 @@ use std::time::Instant;
 use tidemark_load::open_files;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Note, Proof, Stage as Record};
-use tidemark_plan::engine::{self, Prepared, Setup};
+use tidemark_plan::engine::{self, Holding, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Stage, Work};
+use tidemark_plan::registry::Registry;
 
 /// Runs are carried out in this process.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,11 @@ impl LocalBackend {
     pub fn proof(&mut self, remarks: &[String]) -> Option<Proof> {
         let proofs = self.engines.values_mut().filter_map(|engine| engine.close(remarks));
         proofs.reduce(Proof::join)
+    }
+
+    /// What the engines use here that other drivers must not use as well.
+    pub fn holdings(&self) -> Vec<Holding> {
+        self.engines.values().flat_map(|engine| engine.holdings()).collect()
     }
 
     /// What carries out the works of a stage, each with the works' places in it.
@@ -67,7 +73,14 @@ impl LocalBackend {
     }
 }
 
+/// The name by which this process stands where a document has that of a driver: as the driver that `tidemark serve` starts.
+const NAME: &str = "local";
+
 impl Backend for LocalBackend {
+    fn fit(&self, plan: &mut Plan, registry: &Registry) -> Result<(), ExecuteError> {
+        registry.localize(plan, NAME).map_err(ExecuteError)
+    }
+
     fn prepare(
         &mut self,
         plan: &Plan,

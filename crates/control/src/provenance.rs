@@ -9,6 +9,12 @@ pub fn of_this_machine(version: &str) -> Provenance {
     Provenance { tidemark: version.into(), host: host(), ..Provenance::default() }
 }
 
+/// What tells this machine's kernel from all others, as long as it runs; the same in all containers on it. Empty where that is not known.
+pub fn machine() -> String {
+    let told = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    told.trim().to_owned()
+}
+
 /// This machine. What cannot be found out stays empty.
 pub fn host() -> Host {
     let uname = rustix::system::uname();

@@ -157,7 +157,7 @@ impl<'a> Runner<'a> {
             (Carrier::Sessions(sessions), [(_, work)], [share], [coordinator]) => {
                 vec![thread_pool::run_share(&work.load, *share, &**sessions, threads, &mut **coordinator)]
             }
-            (Carrier::Process(process), works, _, coordinators) => {
+            (Carrier::Process(process), works, shares, coordinators) => {
                 // The program starts its clients itself: all that can be done is to start it in time.
                 let start = coordinators.first_mut().and_then(|coordinator| coordinator.start());
                 let Some(start) = start else {
@@ -169,12 +169,18 @@ impl<'a> Runner<'a> {
                     coordinators.iter_mut().map(|coordinator| Follower(&mut **coordinator)).collect();
                 let mut watches: Vec<&mut dyn Watch> =
                     followers.iter_mut().map(|follower| follower as &mut dyn Watch).collect();
-                let whole = |result: thread_pool::Result| Ending {
-                    whole: Some(Box::new(result)),
-                    ..Ending::default()
+                let own = |((_, work), share): (&(usize, &plan::Work), &Share)| plan::Work {
+                    load: work.load.copy(*share),
+                    ..(*work).clone()
                 };
-                let works: Vec<&plan::Work> = works.iter().map(|(_, work)| *work).collect();
-                process.run(&works, &mut watches).into_iter().map(|result| result.map(whole)).collect()
+                let own: Vec<plan::Work> = works.iter().zip(shares).map(own).collect();
+                let results = process.run(&own.iter().collect::<Vec<_>>(), &mut watches);
+                let firsts = shares.iter().map(|share| share.first);
+                results
+                    .into_iter()
+                    .zip(firsts)
+                    .map(|(result, first)| result.map(|result| whole(result, first)))
+                    .collect()
             }
             (Carrier::Nothing(_), _, _, coordinators) => {
                 let idle = |coordinator: &mut &mut dyn Coordinator| {
@@ -186,6 +192,12 @@ impl<'a> Runner<'a> {
             (_, works, ..) => works.iter().map(|_| Err(mismatch())).collect(),
         }
     }
+}
+
+/// The ending of a share that another program carried out, whose first worker it calls 0.
+fn whole(mut result: thread_pool::Result, first: u32) -> Ending {
+    result.workers.iter_mut().for_each(|count| count.worker = count.worker.saturating_add(first));
+    Ending { whole: Some(Box::new(result)), ..Ending::default() }
 }
 
 fn mismatch() -> OpenError {

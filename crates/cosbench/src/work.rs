@@ -138,6 +138,7 @@ fn load(workers: u32, stop: Stop, source: SourcePlan, actions: usize) -> Load {
         stop,
         source,
         finale: None,
+        copies: 1,
         actions,
         seed: 0,
         stream: [0, 0],

@@ -136,6 +136,7 @@ impl Engine for Sleep {
             stop,
             source: SourcePlan::Mix { choices: vec![choice], pool: None, deck: false },
             finale: None,
+            copies: 1,
             actions: 1,
             seed: context.seed,
             stream: place.stream,

@@ -373,6 +373,7 @@ fn work(
             },
             source: source(first, &labels),
             finale: None,
+            copies: 1,
             actions: labels.len() as u16,
             seed,
             stream,

@@ -369,6 +369,7 @@ fn cell(volumes: Vec<Volume>, actions: &[Action], source: SourcePlan, kind: Work
         content: Content::default(),
         journal: None,
         reuse: false,
+        per_driver: false,
         actions: actions.to_vec(),
     };
     let stop = match kind {
@@ -388,6 +389,7 @@ fn cell(volumes: Vec<Volume>, actions: &[Action], source: SourcePlan, kind: Work
         stop,
         source,
         finale: None,
+        copies: 1,
         actions: actions.len() as u16,
         seed: 7,
         stream: [0, 0],

@@ -1,6 +1,7 @@
 //! Which driver gets which workers of a stage.
 
 use crate::protocol::Part;
+use std::collections::BTreeSet;
 use tidemark_load::work;
 use tidemark_measure::record::{Note, Share};
 use tidemark_plan::engine::Placement;
@@ -31,12 +32,34 @@ impl Assignment {
 pub(crate) struct Assignments {
     /// Of every work.
     pub(crate) works: Vec<Vec<Assignment>>,
+    /// Drivers that are not there, and keep what they have of their own, though the stage would clean it up.
+    pub(crate) left: BTreeSet<usize>,
     pub(crate) notes: Vec<Note>,
 }
 
+/// Fits a plan to so many drivers: a work that each of them carries out has as many workers for each. What ends a load that is measured, and
+/// its rate, are those of all drivers together; whatever else is done, such as filling volumes, each driver does all of.
+pub(crate) fn fit(plan: &mut Plan, drivers: &[String], registry: &Registry) -> Result<(), String> {
+    for work in plan.stages.iter_mut().flat_map(|stage| &mut stage.works) {
+        if work.driver.is_some() || registry.engine_of(work)?.placement(work) != Placement::EachDriver {
+            continue;
+        }
+        let copies = drivers.len() as u32;
+        work.load = work.load.copied(copies);
+        if !work.kind.measures() {
+            let stop = &mut work.load.stop;
+            for end in [&mut stop.operations, &mut stop.bytes] {
+                *end = end.map(|own| own.saturating_mul(copies.into()));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Assigns the workers of a stage to those of `drivers` that are `there`: evenly, with remainders taken in turns over the works
-/// (as COSBench does), and a pinned work to its driver. What is on one machine (files, devices, embedded servers) is not
-/// divided: the first driver has it, whether it is there or not.
+/// (as COSBench does), and a pinned work to its driver. What every driver has of its own each carries out: one that is not there is assigned
+/// its part all the same, which is then missing, unless the stage only cleans up. What is on one machine (files, devices, embedded servers) is
+/// not divided: the first driver has it, whether it is there or not.
 ///
 /// # Errors
 /// When a driver that is needed is not there.
@@ -46,7 +69,7 @@ pub(crate) fn assign(
     there: &[bool],
     registry: &Registry,
 ) -> Result<Assignments, String> {
-    let mut notes = Vec::new();
+    let (mut notes, mut left) = (Vec::new(), BTreeSet::new());
     let mut offset = 0;
     let able: Vec<usize> = (0..drivers.len()).filter(|driver| there[*driver]).collect();
     let works = stage.works.iter().map(|work| {
@@ -71,6 +94,18 @@ pub(crate) fn assign(
             }
             return Ok(vec![Assignment { driver, first: 0, count: all }]);
         }
+        if registry.engine_of(work)?.placement(work) == Placement::EachDriver {
+            let own = |driver: usize| {
+                let count = work.load.workers_of_copy();
+                Assignment { driver, first: count.saturating_mul(driver as u32), count }
+            };
+            let (kept, lost): (Vec<usize>, Vec<usize>) = (0..drivers.len()).partition(|driver| there[*driver]);
+            if work.kind.cleans() {
+                left.extend(lost);
+                return Ok(kept.into_iter().map(own).collect());
+            }
+            return Ok((0..drivers.len()).map(own).collect());
+        }
         let shares = work::divide(all, able.len() as u32, offset);
         offset = (offset + all % able.len() as u32) % able.len() as u32;
         let assignments = able.iter().zip(shares).filter(|(_, share)| share.count > 0);
@@ -78,7 +113,7 @@ pub(crate) fn assign(
     });
     let works = works.collect::<Result<_, String>>()?;
     notes.dedup();
-    Ok(Assignments { works, notes })
+    Ok(Assignments { works, left, notes })
 }
 
 /// Stage and work of whatever is on one machine other than this driver's.
@@ -96,7 +131,7 @@ pub(crate) fn elsewhere(
         for (number, work) in (0..).zip(works) {
             let home = home(work, drivers, registry)?;
             let placement = registry.engine_of(work)?.placement(work);
-            if placement != Placement::Divisible && home != Some(driver) {
+            if placement != Placement::Divisible && home.is_some_and(|home| home != driver) {
                 all.push((stage, number));
             }
         }
@@ -136,7 +171,7 @@ fn home(work: &Work, drivers: &[String], registry: &Registry) -> Result<Option<u
             format!("work `{}` is pinned to driver {pin}, which does not take part", work.name)
         }),
         None => match registry.engine_of(work)?.placement(work) {
-            Placement::Divisible => Ok(None),
+            Placement::Divisible | Placement::EachDriver => Ok(None),
             Placement::OneMachine(_) => Ok(Some(0)),
         },
     }
@@ -216,6 +251,42 @@ mod tests {
         assert_eq!(elsewhere(&plan, &names(2), 1, &registry()), Ok(vec![(0, 0), (1, 0)]));
         plan.stages[1].works[0].driver = Some("d2".into());
         assert_eq!(elsewhere(&plan, &names(2), 1, &registry()), Ok(vec![(0, 0)]));
+    }
+
+    #[test]
+    fn what_every_driver_has_is_done_by_each_and_ends_together() {
+        let text = VOLUMES
+            .replace("size: 1MiB", "size: 1MiB, per_driver: true")
+            .replace("for: 1s", "total_operations: 90")
+            + "- precondition: {passes: 1}\n- cleanup: {}\n";
+        let mut plan = document::read(&text, &Environment::process(&registry())).unwrap().plan;
+        let alone = plan.clone();
+        fit(&mut plan, &names(3), &registry()).unwrap();
+        let load = |plan: &Plan, stage: usize| plan.stages[stage].works[0].load.clone();
+        for stage in 0..4 {
+            assert_eq!(
+                (load(&plan, stage).workers, load(&plan, stage).copies),
+                (3 * load(&alone, stage).workers, 3)
+            );
+        }
+        assert_eq!(load(&plan, 1).stop.operations, Some(90), "of all together");
+        assert_eq!(load(&plan, 2).stop.bytes, Some(3 << 20), "each writes the capacity of its own");
+        let of = |stage: usize, there: [bool; 3]| {
+            assign(&plan.stages[stage], &names(3), &there, &registry()).unwrap()
+        };
+        let all = |count| {
+            (0..3)
+                .map(|driver| Assignment { driver, first: driver as u32 * count, count })
+                .collect::<Vec<_>>()
+        };
+        let lost = [true, false, true];
+        assert_eq!(of(1, lost).works, [all(1)], "what a lost driver should have done is missing");
+        let cleanup = of(3, lost);
+        assert_eq!(cleanup.works[0].iter().map(|one| one.driver).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!((cleanup.left, cleanup.notes), ([1].into(), vec![]));
+        assert_eq!(elsewhere(&plan, &names(3), 1, &registry()), Ok(vec![]));
+        plan.stages[1].works[0].driver = Some("d3".into());
+        assert_eq!(elsewhere(&plan, &names(3), 1, &registry()), Ok(vec![(1, 0)]));
     }
 
     #[test]

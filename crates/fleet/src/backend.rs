@@ -1,10 +1,12 @@
 //! The controller's side of a run: its stages on the drivers instead of in this process.
 
 use crate::Fleet;
-use crate::assign::{Assignment, assign, elsewhere, open_files};
+use crate::assign::{Assignment, assign, elsewhere, fit, open_files};
 use crate::follow::{Placement, Remote};
+use crate::holdings::{Held, check_apart, left_behind};
+use crate::proofs::{Told, join};
 use crate::protocol::{Down, Opened, Order, PackedPlan};
-use crate::run_drivers::{Listener, RunDrivers, Timeouts};
+use crate::run_drivers::{Listener, Ready, RunDrivers, Timeouts};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidemark_control::backend::{self, Backend, BackendFactory, StagePlace};
@@ -12,7 +14,7 @@ use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{ExecuteError, Options};
 use tidemark_control::runner::{Carrier, Runner};
 use tidemark_measure::observation::{CONTROLLER, Node, of_driver};
-use tidemark_measure::record::{DataCheck, Driver, Note, Proof, Share, Stage as Record};
+use tidemark_measure::record::{Driver, Note, Share, Stage as Record, State};
 use tidemark_plan::engine::Engine;
 use tidemark_plan::plan::{OnLoss, Plan, Stage};
 use tidemark_plan::registry::Registry;
@@ -56,6 +58,7 @@ impl BackendFactory for FleetBackends {
             registry: Registry::default(),
             participants: Vec::new(),
             planned: Vec::new(),
+            unclean: None,
         })
     }
 }
@@ -70,6 +73,8 @@ struct DriversBackend {
     participants: Vec<usize>,
     /// The shares of the current stage before anything was done.
     planned: Vec<Share>,
+    /// Why a driver does not clean up in the current stage, while others do.
+    unclean: Option<String>,
 }
 
 impl DriversBackend {
@@ -109,15 +114,25 @@ impl DriversBackend {
         (0..self.run_drivers.drivers()).filter(|driver| !self.run_drivers.is_lost(*driver)).collect()
     }
 
-    /// Why the stage stops, if a driver was lost and the document does not say to continue without it.
-    fn loss(&self, of: &[usize]) -> Option<String> {
+    /// Why the stage stops, if a driver was lost and the others do not go on without it.
+    fn loss(&self, of: &[usize], on_loss: OnLoss) -> Option<String> {
         let lost = of.iter().find_map(|driver| self.run_drivers.loss_of(*driver))?;
-        (self.on_loss == OnLoss::Stop || of.iter().all(|driver| self.run_drivers.is_lost(*driver)))
-            .then_some(lost)
+        (on_loss == OnLoss::Stop || of.iter().all(|driver| self.run_drivers.is_lost(*driver))).then_some(lost)
+    }
+
+    /// That a lost driver keeps what it has of its own.
+    fn left_behind(&self, driver: usize) -> Note {
+        let ready = self.run_drivers.prepared(driver).and_then(Result::ok).unwrap_or_default();
+        let (_, host) = self.run_drivers.machine(driver);
+        left_behind(&self.run_drivers.name(driver), &host, &ready.holdings)
     }
 }
 
 impl Backend for DriversBackend {
+    fn fit(&self, plan: &mut Plan, registry: &Registry) -> Result<(), ExecuteError> {
+        fit(plan, &self.run_drivers.names(), registry).map_err(ExecuteError)
+    }
+
     fn prepare(
         &mut self,
         plan: &Plan,
@@ -138,6 +153,7 @@ impl Backend for DriversBackend {
         for driver in &all {
             let prepare = Down::Prepare {
                 run: self.run_drivers.run,
+                driver: names[*driver].clone(),
                 plan: packed.clone(),
                 elsewhere: elsewhere(plan, &names, *driver, &self.registry).map_err(ExecuteError)?,
                 open_files: open_files[*driver],
@@ -154,22 +170,25 @@ impl Backend for DriversBackend {
         if !self.wait(&all, sink, StopRequest::None, done) {
             return Err(ExecuteError("the run was ended before its drivers were ready".into()));
         }
-        if let Some(loss) = self.loss(&all) {
+        if let Some(loss) = self.loss(&all, self.on_loss) {
             return Err(ExecuteError(loss));
         }
-        let mut targets: Vec<String> = Vec::new();
+        let (mut targets, mut held): (Vec<String>, Vec<Held>) = (Vec::new(), Vec::new());
         for driver in self.living() {
-            let told = self.run_drivers.prepared(driver).unwrap_or_else(|| Ok(Vec::new()));
-            let own = told.map_err(|reason| {
-                ExecuteError(format!("driver {}: {reason}", self.run_drivers.name(driver)))
-            })?;
+            let told = self.run_drivers.prepared(driver).unwrap_or_else(|| Ok(Ready::default()));
+            let name = self.run_drivers.name(driver);
+            let Ready { targets: own, holdings } =
+                told.map_err(|reason| ExecuteError(format!("driver {name}: {reason}")))?;
             for target in own.into_iter().filter(|own| !own.is_empty()) {
                 if !targets.contains(&target) {
                     sink.event(Event::Target(&target));
                     targets.push(target);
                 }
             }
+            let (machine, _) = self.run_drivers.machine(driver);
+            held.push(Held { driver: name, machine, holdings });
         }
+        check_apart(&held).map_err(ExecuteError)?;
         Ok(targets)
     }
 
@@ -181,10 +200,12 @@ impl Backend for DriversBackend {
         sink: &mut dyn EventSink,
     ) -> backend::Opened<'a> {
         self.planned.clear();
+        self.unclean = None;
         // One that was lost before a stage in which it has a part is one that the stage loses, unless a stage has failed
-        // for it already. Whatever cleans up is done by those who are left.
-        let cleans = stage.works.iter().all(|work| work.kind.cleans());
-        let counts_losses = self.on_loss == OnLoss::Stop && !cleans;
+        // for it already. Whatever cleans up is done by those who are left, and by those who can.
+        let cleans = cleans(stage);
+        let on_loss = if cleans { OnLoss::Continue } else { self.on_loss };
+        let counts_losses = on_loss == OnLoss::Stop;
         let all = 0..self.run_drivers.drivers();
         let is_there = |driver| {
             !self.run_drivers.is_lost(driver) || (counts_losses && self.run_drivers.is_lost_uncounted(driver))
@@ -194,7 +215,8 @@ impl Backend for DriversBackend {
             Ok(assigned) => assigned,
             Err(reason) => return backend::Opened::Failed(reason),
         };
-        for note in assigned.notes {
+        let left = assigned.left.iter().map(|driver| self.left_behind(*driver));
+        for note in assigned.notes.into_iter().chain(left) {
             if !notes.contains(&note) {
                 notes.push(note);
             }
@@ -222,7 +244,7 @@ impl Backend for DriversBackend {
         let mut nothing: Vec<(usize, String)> = Vec::new();
         let mut trouble = match all_said {
             false => Some("the user ended the run".to_owned()),
-            true => self.loss(&of),
+            true => self.loss(&of, on_loss),
         };
         for driver in of.iter().filter(|driver| !self.run_drivers.is_lost(**driver)) {
             let Some((opened, own)) = self.run_drivers.ready(*driver) else { continue };
@@ -231,7 +253,13 @@ impl Backend for DriversBackend {
                 Opened::Ready => {}
                 Opened::Nothing(reason) => nothing.push((*driver, reason)),
                 Opened::Failed(reason) => {
-                    trouble.get_or_insert(format!("driver {}: {reason}", self.run_drivers.name(*driver)));
+                    let reason = format!("driver {}: {reason}", self.run_drivers.name(*driver));
+                    if cleans {
+                        nothing.push((*driver, reason.clone()));
+                        self.unclean.get_or_insert(reason);
+                    } else {
+                        trouble.get_or_insert(reason);
+                    }
                 }
             }
         }
@@ -250,10 +278,12 @@ impl Backend for DriversBackend {
         if !nothing.is_empty()
             && nothing.len() == of.iter().filter(|driver| !self.run_drivers.is_lost(**driver)).count()
         {
-            return backend::Opened::Nothing(nothing.swap_remove(0).1);
+            return match self.unclean.take() {
+                Some(reason) => backend::Opened::Failed(reason),
+                None => backend::Opened::Nothing(nothing.swap_remove(0).1),
+            };
         }
-        let (on_loss, started) =
-            (self.on_loss, self.run_drivers.start(index, &of, START_AHEAD, place.run_start));
+        let started = self.run_drivers.start(index, &of, START_AHEAD, place.run_start);
         let runners = stage.works.iter().zip(receivers).zip(works).enumerate().map(
             |(work, ((plan, events), assignments))| {
                 let why_not = |assignments: &Assignment| {
@@ -285,15 +315,26 @@ impl Backend for DriversBackend {
         backend::Opened::Runners(runners.collect())
     }
 
-    fn close(&mut self, _stage: &Stage, remarks: Vec<String>, record: &mut Record) {
+    fn close(&mut self, stage: &Stage, remarks: Vec<String>, record: &mut Record) {
         let of = std::mem::take(&mut self.participants);
         self.wait_for_the_end(&of);
+        let mut unclean = self.unclean.take();
+        if self.on_loss == OnLoss::Stop && cleans(stage) {
+            unclean = unclean.or_else(|| of.iter().find_map(|driver| self.run_drivers.loss_of(*driver)));
+            of.iter().for_each(|driver| self.run_drivers.count_loss(*driver));
+        }
+        if let (State::Completed, Some(reason)) = (record.state, unclean) {
+            (record.state, record.reason) = (State::Failed, reason);
+        }
         record.shares = self.run_drivers.take_shares();
         let (mut proofs, mut missing) = (Vec::new(), Vec::new());
         for driver in of {
             let name = self.run_drivers.name(driver);
             match self.run_drivers.proof(driver) {
-                Some(proof) => proofs.push((name, proof)),
+                Some(proof) => {
+                    let (machine, host) = self.run_drivers.machine(driver);
+                    proofs.push(Told { driver, name, machine, host, proof });
+                }
                 None if self.run_drivers.is_lost(driver) => {
                     missing.push(format!("Driver {name} was lost before it reported its checks."));
                 }
@@ -356,37 +397,13 @@ impl DriversBackend {
     }
 }
 
-fn takes_part(works: &[Vec<Assignment>], driver: usize) -> bool {
-    works.iter().flatten().any(|assignments| assignments.driver == driver)
+/// Whether a stage only cleans up.
+fn cleans(stage: &Stage) -> bool {
+    stage.works.iter().all(|work| work.kind.cleans())
 }
 
-/// Joins the proofs of several drivers: each statement has its driver's name.
-fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof> {
-    if proofs.len() < 2 {
-        let (_, mut proof) = proofs.pop()?;
-        proof.setup.extend(remarks);
-        return Some(proof);
-    }
-    let mut all = Proof { direct: true, setup: remarks, ..Proof::default() };
-    for (name, proof) in proofs {
-        all.cache = proof.cache;
-        all.direct &= proof.direct;
-        all.setup.extend(proof.setup.into_iter().map(|text| format!("{name}: {text}")));
-        all.unchecked.extend(proof.unchecked.into_iter().map(|text| format!("{name}: {text}")));
-        all.add_databases(proof.databases, proof.aborts);
-        all.add_ledgers(proof.ledgers);
-        all.add_figures(proof.figures);
-        all.add_tables(proof.tables);
-        all.commits.extend(proof.commits);
-        let new = |check: &DataCheck| !all.checks.contains(check);
-        let checks: Vec<DataCheck> = proof.checks.into_iter().filter(new).collect();
-        all.checks.extend(checks);
-        all.devices.extend(proof.devices.into_iter().map(|mut device| {
-            device.device = format!("{name}:{}", device.device);
-            device
-        }));
-    }
-    Some(all)
+fn takes_part(works: &[Vec<Assignment>], driver: usize) -> bool {
+    works.iter().flatten().any(|assignments| assignments.driver == driver)
 }
 
 /// Adds what a driver observed of its own node, on the run's clock. Of a node of a known name, which is the same machine,
@@ -432,7 +449,6 @@ pub(crate) fn record(member: &crate::fleet::Member) -> Driver {
 mod tests {
     use super::*;
     use tidemark_measure::observation::{Kind, OWN, Series};
-    use tidemark_measure::record::{CommitsUse, QueryUse, TablesUse};
 
     fn node(name: &str, cores: f32) -> Node {
         let series = |kind, subject: &str, metric: &str, value| Series {
@@ -448,21 +464,6 @@ mod tests {
             series: vec![series(Kind::Cpu, "all", "busy", 0.9), series(Kind::Process, OWN, "cpu", cores)],
             ..Node::default()
         }
-    }
-
-    #[test]
-    fn streams_of_several_drivers_are_one_work_and_what_one_committed_is_there() {
-        let query = |stream| QueryUse { stream, took_ns: u64::from(stream), ..QueryUse::default() };
-        let asked = |streams: &[u32]| TablesUse {
-            work: "load".into(),
-            queries: streams.iter().copied().map(query).collect(),
-            ..TablesUse::default()
-        };
-        let one = Proof { tables: vec![asked(&[1, 3])], ..Proof::default() };
-        let commits = vec![CommitsUse { work: "commits".into(), ..CommitsUse::default() }];
-        let other = Proof { tables: vec![asked(&[2])], commits: commits.clone(), ..Proof::default() };
-        let joined = join(vec![("a".into(), one), ("b".into(), other)], Vec::new()).unwrap();
-        assert_eq!((joined.tables, joined.commits), (vec![asked(&[1, 2, 3])], commits));
     }
 
     #[test]

@@ -120,7 +120,16 @@ pub fn serve(
                 return Err(Refused(reason));
             }
             FromController::Message(down) => match *down {
-                Down::Prepare { run, plan, elsewhere, open_files, writer, skip_preflight, lost_after_ns } => {
+                Down::Prepare {
+                    run,
+                    driver,
+                    plan,
+                    elsewhere,
+                    open_files,
+                    writer,
+                    skip_preflight,
+                    lost_after_ns,
+                } => {
                     end(&mut job);
                     let mut plan = match plan.unpack() {
                         Ok(plan) => plan,
@@ -142,6 +151,7 @@ pub fn serve(
                     };
                     let reporter = Reporter { link: Arc::clone(&link), orders: Arc::clone(&orders), run };
                     let unpacked = options.registry.unpack(&mut plan);
+                    let unpacked = unpacked.and_then(|()| options.registry.localize(&mut plan, &driver));
                     let task = Task { plan, elsewhere };
                     let allowed =
                         unpacked.and_then(|()| options.policy.check(&task.own(), &options.registry));
@@ -237,7 +247,7 @@ fn run_part(
     let mut local = LocalBackend::default();
     let mut sink = NoticeSink { orders: &reporter.orders, notices };
     match local.prepare(&task.own(), options, &mut sink) {
-        Ok(targets) => reporter.send(Up::Prepared { run, targets }),
+        Ok(targets) => reporter.send(Up::Prepared { run, targets, holdings: local.holdings() }),
         Err(error) => return reporter.send(Up::Refused { run, reason: error.to_string() }),
     }
     let observer = Observer::start(&tidemark_observe::Options::default(), start);

@@ -266,7 +266,10 @@ impl Fleet {
                 "a driver needs a name of 1 to {NAME_MOST} printable characters: give it one with --name"
             ));
         }
-        if hello.host.name.len() > NAME_MOST || hello.host.name.chars().any(char::is_control) {
+        if hello.machine.len() > NAME_MOST
+            || hello.host.name.len() > NAME_MOST
+            || hello.host.name.chars().any(char::is_control)
+        {
             return Err(format!("a driver's host needs a name of at most {NAME_MOST} printable characters"));
         }
         Ok(())

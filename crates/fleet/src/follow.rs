@@ -12,8 +12,9 @@ use tidemark_load::engine::OpenError;
 use tidemark_load::merge::{Decision, Merge};
 use tidemark_load::stop::StopRequest;
 use tidemark_load::thread_pool::{self, Ending, Watch as _};
-use tidemark_measure::record::{Share, ShareSecond};
+use tidemark_measure::record::{EndpointKind, EndpointUse, Share, ShareSecond};
 use tidemark_measure::tally::Tally;
+use tidemark_measure::wire::Sparse;
 use tidemark_plan::plan::{OnLoss, Work};
 
 /// Time from the decision to open the window to its opening: the order has to reach every driver.
@@ -45,6 +46,8 @@ pub(crate) struct Remote {
 /// One driver's share of the work so far.
 struct DriverShare {
     share: Share,
+    /// The same of a driver that has volumes of its own, as far as the load is what is measured.
+    own: Option<EndpointUse>,
     open: bool,
     last_event: Instant,
 }
@@ -129,7 +132,12 @@ impl<'a> ActiveWork<'a> {
                 merge.gone(sources.len() as u32);
             }
             let share = Share { complete: idle, ..assignments.share(placement.work) };
-            sources.push(DriverShare { share, open: !idle, last_event: placement.started.at });
+            let own = (work.load.copies > 1 && !idle).then(|| EndpointUse {
+                endpoint: remote.run_drivers.name(assignments.driver),
+                kind: EndpointKind::Driver,
+                ..EndpointUse::default()
+            });
+            sources.push(DriverShare { share, own, open: !idle, last_event: placement.started.at });
         }
         Self {
             remote,
@@ -163,8 +171,9 @@ impl<'a> ActiveWork<'a> {
                 let Some(index) = self.open_of(driver) else { return };
                 self.merge.clock(self.remote.since_start());
                 match self.merge.take_encoded(index as u32, &bytes) {
-                    Ok(summary) => {
-                        self.sources[index].add(&summary);
+                    Ok(second) => {
+                        let summary = second.summary();
+                        self.sources[index].add(&second, &summary, self.work);
                         reporter.share(driver as u32, run_drivers.name(driver), summary);
                         self.offsets.get_or_insert_with(|| run_drivers.offsets());
                     }
@@ -272,6 +281,9 @@ impl<'a> ActiveWork<'a> {
         // By as much as its clock was assumed to be further ahead than it was, it started late.
         let late_ns = self.remote.placement.started.offsets[driver].saturating_sub(offsets[driver]);
         self.sources[index].end(&ending, late_ns, &self.remote.placement.started);
+        if let Some(whole) = &ending.whole {
+            self.sources[index].replace(whole, self.work);
+        }
         self.endings.push(ending);
     }
 
@@ -352,10 +364,15 @@ impl<'a> ActiveWork<'a> {
     fn end(mut self, reporter: &mut Reporter<'_>) -> thread_pool::Result {
         self.merge.flush(reporter);
         let is_whole = self.sources.iter().all(|source| source.share.complete);
+        let mut owns: Vec<_> = self.sources.iter_mut().filter_map(|source| source.own.take()).collect();
+        owns.iter_mut().for_each(|own| own.response.pack());
         self.remote
             .run_drivers
             .close(self.remote.placement.work, self.sources.into_iter().map(|source| source.share).collect());
         let mut result = self.merge.result(self.endings);
+        if owns.len() > 1 {
+            result.endpoints = owns;
+        }
         if let (Some(planned), false) = (self.work.load.planned().operations, is_whole) {
             let done = result.tallies.iter().map(Tally::total).fold(0, u64::saturating_add);
             result.unknown = planned.saturating_sub(done).saturating_sub(result.undone);
@@ -373,9 +390,38 @@ impl<'a> ActiveWork<'a> {
 }
 
 impl DriverShare {
-    fn add(&mut self, summary: &ShareSecond) {
+    fn add(&mut self, second: &Sparse<'_>, summary: &ShareSecond, work: &Work) {
         self.last_event = Instant::now();
         self.share.add(*summary);
+        self.moved(second.actions(), work);
+        if let Some(own) = &mut self.own {
+            second.add_to_use(own, |action| is_loaded(work, action));
+        }
+    }
+
+    fn moved(&mut self, actions: &[Tally], work: &Work) {
+        work.labels
+            .iter()
+            .zip(actions)
+            .for_each(|(label, tally)| self.share.add_moved(&label.class, tally.moved()));
+    }
+
+    /// Another program's count of what it did replaces that of the seconds.
+    fn replace(&mut self, whole: &thread_pool::Result, work: &Work) {
+        (self.share.read_bytes, self.share.written_bytes) = (0, 0);
+        self.moved(&whole.tallies, work);
+        let Some(own) = &mut self.own else { return };
+        *own = EndpointUse {
+            endpoint: std::mem::take(&mut own.endpoint),
+            kind: own.kind,
+            ok_by_second: std::mem::take(&mut own.ok_by_second),
+            failed_by_second: std::mem::take(&mut own.failed_by_second),
+            ..EndpointUse::default()
+        };
+        for (_, tally) in whole.tallies.iter().enumerate().filter(|(action, _)| is_loaded(work, *action)) {
+            own.add_tally(tally);
+            own.response.add(&tally.response);
+        }
     }
 
     fn end(&mut self, ending: &Ending, late_ns: i64, started: &Started) {
@@ -385,6 +431,11 @@ impl DriverShare {
             .first_sent_ns
             .map(|first| started.since_run_ns.saturating_add(first).saturating_add_signed(late_ns));
     }
+}
+
+/// Whether an action is a part of the load itself, and not only done after some of it or at its end.
+fn is_loaded(work: &Work, action: usize) -> bool {
+    work.labels.get(action).is_some_and(|label| label.weight > 0.0)
 }
 
 /// Whether each operation of the work has to be done once, so that a lost driver's operations are missing.

@@ -9,6 +9,7 @@
 //! | `part`, `orders` | one stage of it, and the controller's orders for it |
 //! | `backend` | the controller's side of a run: its stages on drivers instead of in this process |
 //! | `assign` | which driver gets which workers |
+//! | `holdings`, `proofs` | what drivers must not share; their proofs as one |
 //! | `run_drivers` | the state of a run's drivers; notices losses |
 //! | `follow` | one work on its drivers: merges seconds, sends decisions back |
 
@@ -17,9 +18,11 @@ pub mod backend;
 pub mod driver;
 pub mod fleet;
 mod follow;
+mod holdings;
 pub mod link;
 mod orders;
 mod part;
+mod proofs;
 pub mod protocol;
 mod run_drivers;
 

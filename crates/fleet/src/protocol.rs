@@ -11,10 +11,11 @@ use tidemark_load::thread_pool::Ending;
 use tidemark_measure::host::Host;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Note, Proof};
+use tidemark_plan::engine::Holding;
 use tidemark_plan::plan::Plan;
 
 /// The version of the protocol: drivers with another are refused.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Who joins: a driver's first message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,8 @@ pub struct Hello {
     pub name: String,
     /// A random number of this driver process.
     pub instance: u64,
+    /// What tells the machine's kernel from all others, whatever container a process is in; empty where that is not known.
+    pub machine: String,
     /// Its machine.
     #[serde(flatten)]
     pub host: Host,
@@ -82,6 +85,8 @@ pub enum Down {
     Prepare {
         /// A number of the controller's choice, never used twice.
         run: u64,
+        /// The driver's name, after which a document may name what each driver has of its own.
+        driver: String,
         /// The whole plan.
         plan: PackedPlan,
         /// Stage and work of whatever is on other drivers' machines: this driver neither prepares nor runs it.
@@ -154,6 +159,8 @@ pub enum Up {
         run: u64,
         /// One line per distinct target.
         targets: Vec<String>,
+        /// What the plan uses there that other drivers must not use as well.
+        holdings: Vec<Holding>,
     },
     /// The run cannot begin here, or go on: one clear sentence with the remedy, never a secret.
     Refused {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use tidemark_load::thread_pool::Ending;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Driver, Lost, Note, Proof, Share};
+use tidemark_plan::engine::Holding;
 
 /// How often the listener checks for lost drivers.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
@@ -72,9 +73,19 @@ pub(crate) struct Started {
     pub(crate) offsets: Vec<i64>,
 }
 
+/// What a driver that is ready for a run says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ready {
+    /// A line for each target.
+    pub(crate) targets: Vec<String>,
+    /// What it uses that the others must not use as well.
+    pub(crate) holdings: Vec<Holding>,
+}
+
 #[derive(Default)]
 struct DriverState {
     name: String,
+    machine: String,
     record: Driver,
     away: Option<Instant>,
     /// Since when it is back, if it was away.
@@ -84,7 +95,7 @@ struct DriverState {
     loss_counted: bool,
     /// Works of the current stage on which it still has to report the end.
     unfinished: Vec<u32>,
-    prepared: Option<Result<Vec<String>, String>>,
+    prepared: Option<Result<Ready, String>>,
     ready: Option<(Opened, Vec<Note>)>,
     ended: bool,
     proof: Option<Proof>,
@@ -163,6 +174,13 @@ impl RunDrivers {
         state.drivers[driver].loss_counted = state.drivers[driver].lost.is_some();
     }
 
+    /// What tells its machine from others, and the machine's name.
+    pub(crate) fn machine(&self, driver: usize) -> (String, String) {
+        let state = self.state();
+        let DriverState { machine, record, .. } = &state.drivers[driver];
+        (machine.clone(), record.host.name.clone())
+    }
+
     /// That a driver was lost and why, as a sentence.
     pub(crate) fn loss_of(&self, driver: usize) -> Option<String> {
         let state = self.state();
@@ -170,7 +188,7 @@ impl RunDrivers {
         lost.as_ref().map(|(_, reason)| format!("driver {name} was lost: {reason}"))
     }
 
-    pub(crate) fn prepared(&self, driver: usize) -> Option<Result<Vec<String>, String>> {
+    pub(crate) fn prepared(&self, driver: usize) -> Option<Result<Ready, String>> {
         self.state().drivers[driver].prepared.clone()
     }
 
@@ -325,6 +343,7 @@ impl RunDrivers {
         for driver in &mut self.state().drivers {
             if let Some(member) = members.iter().find(|member| member.hello.name == driver.name) {
                 driver.record = record(member);
+                driver.machine.clone_from(&member.hello.machine);
             }
         }
         Ok(())
@@ -371,7 +390,9 @@ impl RunDrivers {
         let current = state.stage;
         let own = &mut state.drivers[driver];
         match up {
-            Up::Prepared { run, targets } if run == self.run => own.prepared = Some(Ok(targets)),
+            Up::Prepared { run, targets, holdings } if run == self.run => {
+                own.prepared = Some(Ok(Ready { targets, holdings }));
+            }
             Up::Refused { run, reason } if run == self.run && own.prepared.is_none() => {
                 own.prepared = Some(Err(reason));
             }

@@ -39,6 +39,7 @@ const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] = &[
     proof::reads,
     proof::writes,
     proof::trims,
+    proof::drivers,
     proof::osds,
     proof::foreign,
     proof::merged,

@@ -132,13 +132,14 @@ impl What {
         use commits::Commits::Kept;
         use cycles::Cycles::Answers as Replies;
         use database::Database::Ledger;
-        use proof::Proof::Bytes;
+        use proof::Proof::{Bytes, Drivers};
         use repeats::Repeats::CrossCheck;
         use samples::Samples::Verified;
         use steadiness::Steadiness::Settled;
         use tables::Tables::Answers;
         match self {
             What::Proof(Bytes { compared, way, .. }) => !compared.is_missing() || *way == proof::Way::Trim,
+            What::Proof(Drivers { missing, .. }) => missing.is_empty(),
             What::Database(Ledger { ledger, .. }) => ledger.missing == Some(0),
             What::Tables(Answers { known, .. }) => *known > 0,
             What::Commits(Kept { .. })

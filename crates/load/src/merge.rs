@@ -11,10 +11,10 @@ use crate::stopping::{Phases, Stop};
 use crate::thread_pool::{EXAMPLES_PER_FAULT, Ending, Result, Watch};
 use crate::work::Work;
 use std::collections::VecDeque;
-use tidemark_measure::record::{Example, LongestGap, Settling, ShareSecond};
+use tidemark_measure::record::{Example, LongestGap, Settling};
 use tidemark_measure::steady;
 use tidemark_measure::tally::{Interval, Tally};
-use tidemark_measure::wire::{self, Damaged};
+use tidemark_measure::wire::{self, Damaged, Sparse};
 
 /// How many seconds a driver may be ahead of those that are complete: it is given up long before the others are so far.
 pub const MOST_AHEAD: u32 = 4_096;
@@ -105,11 +105,15 @@ impl Merge {
         self.seconds.held_up_by()
     }
 
-    /// Adds a second as received from a driver, and returns its summary.
+    /// Adds a second as received from a driver, and returns it.
     ///
     /// # Errors
     /// When it cannot be read, or cannot be a second of this work. Nothing of it counts then.
-    pub fn take_encoded(&mut self, source: u32, bytes: &[u8]) -> std::result::Result<ShareSecond, Damaged> {
+    pub fn take_encoded<'a>(
+        &mut self,
+        source: u32,
+        bytes: &'a [u8],
+    ) -> std::result::Result<Sparse<'a>, Damaged> {
         let second = wire::read(bytes)?;
         second.must_have(self.tallies.len())?;
         let (index, next) = (second.index(), self.seconds.next());
@@ -125,7 +129,7 @@ impl Merge {
         if let Some(sum) = self.seconds.of(source, index) {
             second.add_to(sum);
         }
-        Ok(second.summary())
+        Ok(second)
     }
 
     /// A source has ended or is lost: the merge no longer waits for its seconds.
@@ -260,13 +264,12 @@ impl Merge {
         }
     }
 
-    /// The whole work's result, of the seconds that were given to the watch and of what each source left behind. If
-    /// there is one source and it kept its result together, that is it.
+    /// The whole work's result, of the seconds that were given to the watch and of what each source left behind. Where the sources kept their
+    /// results together, they are added up.
     pub fn result(mut self, mut endings: Vec<Ending>) -> Result {
-        if let [only] = &mut endings[..]
-            && let Some(whole) = only.whole.take()
-        {
-            return *whole;
+        let wholes = endings.iter_mut().filter_map(|ending| ending.whole.take());
+        if let Some(whole) = wholes.map(|whole| *whole).reduce(together) {
+            return whole;
         }
         let latest = |time: fn(&Ending) -> u64| endings.iter().map(time).max().unwrap_or(0);
         let sum = |count: fn(&Ending) -> u64| endings.iter().map(count).fold(0, u64::saturating_add);
@@ -321,6 +324,36 @@ impl Merge {
             remarks: Vec::new(),
         }
     }
+}
+
+/// The results of two parts of a work that ran side by side, as one.
+fn together(mut one: Result, other: Result) -> Result {
+    one.tallies.resize(one.tallies.len().max(other.tallies.len()), Tally::default());
+    one.tallies.iter_mut().zip(&other.tallies).for_each(|(own, other)| own.add(other));
+    // Figures without counts cannot be added up.
+    one.reported.clear();
+    one.window_start_ns = one.window_start_ns.min(other.window_start_ns);
+    one.window_end_ns = one.window_end_ns.max(other.window_end_ns);
+    one.last_done_ns = one.last_done_ns.max(other.last_done_ns);
+    one.offered_rate = one.offered_rate.zip(other.offered_rate).map(|(own, other)| own + other);
+    one.workers.extend(other.workers);
+    one.workers.sort_by_key(|count| (count.worker, count.operation));
+    one.endpoints = merged(one.endpoints.iter().chain(&other.endpoints));
+    one.examples = first_examples(one.examples.iter().chain(&other.examples));
+    one.longest_gap = None;
+    one.unsent = one.unsent.saturating_add(other.unsent);
+    one.undone = one.undone.saturating_add(other.undone);
+    one.threads = one.threads.saturating_add(other.threads);
+    if one.given_up.is_empty() {
+        one.given_up = other.given_up;
+    }
+    one.interrupted |= other.interrupted;
+    for remark in other.remarks {
+        if !one.remarks.contains(&remark) {
+            one.remarks.push(remark);
+        }
+    }
+    one
 }
 
 /// The first few examples of each class.

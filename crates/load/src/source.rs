@@ -166,9 +166,8 @@ impl SourcePlan {
         }
     }
 
-    /// The source of one worker.
-    pub fn worker(&self, seed: u64, stream: [u64; 2], part: Part) -> Source {
-        let rng = Rng::new(seed, &[stream[0], stream[1], u64::from(part.index)]);
+    /// The source of one worker: its part of what is divided, drawn at random from `rng`.
+    pub fn worker(&self, rng: Rng, part: Part) -> Source {
         let kind = match self {
             SourcePlan::Mix { choices, pool, deck } => {
                 let mix = Mix::new(choices, pool.as_ref(), part);
@@ -527,7 +526,7 @@ mod tests {
         for of in [1, 2, 7, 40] {
             let mut seen = HashSet::new();
             for index in 0..of {
-                let mut source = plan.worker(1, [0, 0], Part { index, of });
+                let mut source = plan.worker(Rng::new(1, &[0, 0, index.into()]), Part { index, of });
                 while let Some((operation, _)) = source.draw() {
                     assert_eq!(operation.bytes, 9);
                     assert!(seen.insert((operation.space, operation.item)));
@@ -542,8 +541,8 @@ mod tests {
     #[test]
     fn each_worker_goes_through_its_own_order_and_ends() {
         let plan = SourcePlan::Rounds { orders: vec![vec![2, 0, 1], vec![1]], rounds: 2 };
-        let drawn = |index| {
-            let mut source = plan.worker(1, [0, 0], Part { index, of: 3 });
+        let drawn = |index: u32| {
+            let mut source = plan.worker(Rng::new(1, &[0, 0, index.into()]), Part { index, of: 3 });
             let drawn = std::iter::from_fn(|| source.draw());
             drawn.map(|(one, _)| (one.action, one.space, one.item)).collect::<Vec<_>>()
         };
@@ -564,7 +563,7 @@ mod tests {
             deck: false,
         };
         let draw = |seed| {
-            let mut source = plan.worker(seed, [2, 0], Part { index: 3, of: 8 });
+            let mut source = plan.worker(Rng::new(seed, &[2, 0, 3]), Part { index: 3, of: 8 });
             (0..20_000).map(|_| source.draw().unwrap().0).collect::<Vec<_>>()
         };
         let drawn = draw(11);
@@ -585,7 +584,7 @@ mod tests {
             pool: None,
             deck: true,
         };
-        let mut source = plan.worker(3, [0, 0], Part { index: 2, of: 5 });
+        let mut source = plan.worker(Rng::new(3, &[0, 0, 2]), Part { index: 2, of: 5 });
         let decks: Vec<Vec<u16>> =
             (0..50).map(|_| (0..21).map(|_| source.draw().unwrap().0.action).collect()).collect();
         for deck in &decks {
@@ -610,7 +609,7 @@ mod tests {
             deck: false,
         };
         let mut exists: HashMap<(u64, u64), bool> = HashMap::new();
-        let mut source = plan.worker(5, [0, 0], Part::WHOLE);
+        let mut source = plan.worker(Rng::new(5, &[0, 0, 0]), Part::WHOLE);
         for _ in 0..50_000 {
             let (operation, receipt) = source.draw().unwrap();
             let key = (operation.space, operation.item);

@@ -163,7 +163,7 @@ impl<'a> LoadThread<'a> {
         };
         for index in first..first + count {
             let part = Part { index, of: work.workers };
-            let mut source = work.source.worker(work.seed, work.stream, part);
+            let mut source = work.source_of(index);
             let mut own = schedule.as_ref().map(|shared| shared.of_worker(part, source.rng()));
             let mut pauses = Rng::new(work.seed, &[work.stream[0], work.stream[1], u64::from(index), PAUSES]);
             let mut ahead = None;
@@ -256,8 +256,8 @@ impl<'a> LoadThread<'a> {
     fn finish_up(&mut self) {
         let Some(Finale { action, spaces: (low, high) }) = self.work.finale else { return };
         let until = self.clock.now().saturating_add(FINALE_NS);
-        let (workers, own) = (u64::from(self.work.workers.max(1)), self.streams.len() as u64);
-        let first = u64::from(self.first);
+        let workers = u64::from(self.work.workers_of_copy());
+        let (first, own) = (u64::from(self.first) % workers, self.streams.len() as u64);
         let mut left = (low..=high).filter(|space| (first..first + own).contains(&((space - low) % workers)));
         let mut next = left.next();
         let mut ended = Vec::with_capacity(self.slots.len());

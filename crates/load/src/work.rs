@@ -1,10 +1,12 @@
 //! A work, described in the load core's own terms.
 
-use crate::pacing::Pacing;
-use crate::source::SourcePlan;
+use crate::pacing::{Pacing, Rate};
+use crate::source::{Source, SourcePlan};
 use crate::stopping::Stop;
 use serde::{Deserialize, Serialize};
+use tidemark_measure::pick::Part;
 use tidemark_measure::record::Planned;
+use tidemark_measure::rng::{Rng, mix};
 
 /// Everything that the load core needs to know of a work. Times are nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +28,9 @@ pub struct Work {
     pub source: SourcePlan,
     /// What is done once on every space when the load is over.
     pub finale: Option<Finale>,
+    /// How many times over the source and the finale are carried out, at least 1: by each driver on spaces of its own. Each copy has
+    /// as many workers, which follow each other, and no process has workers of two copies. Pacing and stopping are of all copies together.
+    pub copies: u32,
     /// Number of actions that the source's operations refer to.
     pub actions: u16,
     /// The run's seed.
@@ -62,9 +67,60 @@ impl Work {
         (own.first, own.count)
     }
 
+    /// The same with so many times as many workers, each of the copies on spaces of its own.
+    pub fn copied(&self, copies: u32) -> Self {
+        let copies = copies.max(1);
+        let workers = self.workers.saturating_mul(copies);
+        Self { workers, copies: self.copies.saturating_mul(copies), ..self.clone() }
+    }
+
+    /// The workers of each copy, at least 1.
+    pub fn workers_of_copy(&self) -> u32 {
+        (self.workers / self.copies.max(1)).max(1)
+    }
+
+    /// The copy that a share is, as a work of its own: for a program that knows nothing of the others. It has its part of the rate, and
+    /// of what ends the work.
+    pub fn copy(&self, share: Share) -> Self {
+        if self.copies <= 1 {
+            return self.clone();
+        }
+        let pacing = match &self.pacing {
+            Pacing::Open { rate, arrivals } => {
+                let own = |(at, rate): &(u64, f64)| (*at, rate / f64::from(self.copies));
+                Pacing::Open {
+                    rate: Rate { points: rate.points.iter().map(own).collect() },
+                    arrivals: *arrivals,
+                }
+            }
+            Pacing::Closed { .. } | Pacing::Terminals { .. } => self.pacing.clone(),
+        };
+        let of_share = |all: u64| share.of_volume(all, self.workers);
+        let stop = Stop {
+            operations: self.stop.operations.map(of_share),
+            bytes: self.stop.bytes.map(of_share),
+            ..self.stop
+        };
+        let seed = if share.first == 0 { self.seed } else { mix(self.seed, &[share.first.into()]) };
+        Self { workers: share.count, copies: 1, pacing, stop, seed, ..self.clone() }
+    }
+
+    /// The operations of one of its workers: its part of the spaces and items of its copy, drawn as the worker's number within the whole
+    /// work has it.
+    pub(crate) fn source_of(&self, worker: u32) -> Source {
+        let of = self.workers_of_copy();
+        let rng = Rng::new(self.seed, &[self.stream[0], self.stream[1], worker.into()]);
+        self.source.worker(rng, Part { index: worker % of, of })
+    }
+
     /// Whether an operation that is due may have to wait for a slot, which counts in its response time.
     pub fn waits_for_slots(&self) -> bool {
         matches!(self.pacing, Pacing::Open { .. }) || self.connections.is_some()
+    }
+
+    /// How many operations its source has, of all copies; `None` for a mix, which does not end.
+    pub fn operations_of_source(&self) -> Option<u64> {
+        self.source.operations().map(|of_copy| of_copy.saturating_mul(self.copies.max(1).into()))
     }
 
     /// What is fixed of it before it begins.
@@ -78,7 +134,7 @@ impl Work {
             },
             window_start_ns: fixed(phases.window_start),
             window_end_ns: fixed(phases.window_end),
-            operations: self.stop.operations.into_iter().chain(self.source.operations()).min(),
+            operations: self.stop.operations.into_iter().chain(self.operations_of_source()).min(),
         }
     }
 }
@@ -157,6 +213,60 @@ mod tests {
         assert!(divide(5, 0, 1).is_empty());
     }
 
+    #[test]
+    fn each_copy_does_all_of_the_source_and_a_part_of_what_ends_the_load() {
+        use crate::source::Size;
+        use std::collections::BTreeSet;
+        use tidemark_measure::pick::Pick;
+        let bytes = Size { pick: Pick::Constant(1), unit: 1 };
+        let source = SourcePlan::Scan { action: 0, spaces: Some((1, 3)), items: Some((0, 4)), bytes };
+        let pacing =
+            Pacing::Open { rate: Rate::constant(300.0), arrivals: crate::pacing::Arrivals::Constant };
+        let stop = Stop { operations: Some(100), bytes: Some(1000), ..Stop::default() };
+        let (seed, stream) = (9, [1, 0]);
+        let one = Work {
+            workers: 2,
+            depth: 1,
+            connections: None,
+            pacing,
+            stop,
+            source,
+            finale: None,
+            copies: 1,
+            actions: 1,
+            seed,
+            stream,
+        };
+        let three = one.copied(3);
+        assert_eq!(
+            (three.workers, three.copies, three.workers_of_copy(), three.operations_of_source()),
+            (6, 3, 2, Some(45))
+        );
+        assert_eq!(three.planned().operations, Some(45));
+        let drawn = |worker: u32| {
+            let mut source = three.source_of(worker);
+            std::iter::from_fn(move || source.draw())
+                .map(|(one, _)| ((one.space, one.item), one.random))
+                .collect::<Vec<_>>()
+        };
+        for copy in 0..3 {
+            let all: Vec<_> = (2 * copy..2 * copy + 2).flat_map(drawn).map(|(place, _)| place).collect();
+            assert_eq!(
+                (all.len(), all.iter().collect::<BTreeSet<_>>().len()),
+                (15, 15),
+                "each copy does each once"
+            );
+        }
+        assert_ne!(drawn(0)[0].1, drawn(2)[0].1, "copies make choices of their own");
+        let copies: Vec<Work> = [0, 2, 4].map(|first| three.copy(Share { first, count: 2 })).into();
+        let sum = |of: fn(&Stop) -> Option<u64>| copies.iter().filter_map(|copy| of(&copy.stop)).sum::<u64>();
+        assert_eq!((sum(|stop| stop.operations), sum(|stop| stop.bytes)), (100, 1000));
+        assert!(copies.iter().all(|copy| (copy.workers, copy.copies) == (2, 1)));
+        let rate = |copy: &Work| copy.planned().rate.map(|rate| rate.at(0));
+        assert_eq!(copies.iter().map(rate).collect::<Vec<_>>(), [Some(100.0); 3]);
+        assert_ne!(copies[0].seed, copies[1].seed);
+    }
+
     proptest! {
         #[test]
         fn shares_lose_and_double_nothing(
@@ -179,7 +289,7 @@ mod tests {
             let (connections, pacing) = (connections.min(workers), Pacing::BACK_TO_BACK);
             let source = SourcePlan::Mix { choices: Vec::new(), pool: None, deck: false };
             let work = Work {
-                workers, depth: 1, connections: Some(connections), pacing, stop: Stop::default(), source, finale: None, actions: 1,
+                workers, depth: 1, connections: Some(connections), pacing, stop: Stop::default(), source, finale: None, copies: 1, actions: 1,
                 seed: 1, stream: [0, 0],
             };
             prop_assert_eq!(work.slots(Share::whole(&work)), (0, connections));

@@ -36,7 +36,7 @@ pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, LedgerUse, R
 pub use drivers::{Driver, Lost, Share, ShareSecond};
 pub use endpoint::{EndpointKind, EndpointUse};
 pub use figure::{DeclaredFigure, FigureOf};
-pub use proof::{Behind, DeviceUse, OsdUse, OwnIo, Proof};
+pub use proof::{Behind, DeviceUse, DriverIo, OsdUse, OwnIo, Proof};
 
 /// One execution of one document.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -9,7 +9,7 @@
 
 use crate::counts::{FaultCounts, UncheckedCounts};
 use crate::histogram::Histogram;
-use crate::record::ShareSecond;
+use crate::record::{EndpointUse, ShareSecond};
 use crate::tally::{Interval, Tally};
 use serde::{Deserialize, Serialize};
 
@@ -328,6 +328,24 @@ impl Sparse<'_> {
                 histogram.record_all(steps.map(|(step, count)| (highest_of(step), count)));
             }
         }
+    }
+
+    /// What its actions say: all but their histograms.
+    pub fn actions(&self) -> &[Tally] {
+        &self.numbers.actions
+    }
+
+    /// Adds those of its actions that `counts` to what was done at one of several places.
+    pub fn add_to_use(&self, to: &mut EndpointUse, counts: impl Fn(usize) -> bool) {
+        let (mut ok, mut failed) = (0_u64, 0_u64);
+        let actions = self.numbers.actions.iter().zip(&self.histograms).enumerate();
+        for (_, (tally, [response, ..])) in actions.filter(|(index, _)| counts(*index)) {
+            to.add_tally(tally);
+            let steps = Steps::of(response).flatten();
+            to.response.record_all(steps.map(|(step, count)| (highest_of(step), count)));
+            (ok, failed) = (ok.saturating_add(tally.ok), failed.saturating_add(tally.failed()));
+        }
+        to.end_second(self.index(), ok, failed);
     }
 
     /// It in a few numbers. Percentiles are those of the merged histogram of all operations.

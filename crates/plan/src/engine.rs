@@ -14,6 +14,7 @@ use crate::policy::{Access, Policy};
 use crate::yaml::context::Context;
 use crate::yaml::environment::Environment;
 use crate::yaml::scope::Scope;
+use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -117,6 +118,14 @@ pub trait Engine: Send + Sync {
 
     /// Which drivers can carry out a work.
     fn placement(&self, work: &Work) -> Placement;
+
+    /// Makes of a work what the driver of this name carries out, where what it touches is named after the driver.
+    ///
+    /// # Errors
+    /// A sentence without a full stop, when the name cannot stand where the document has it.
+    fn localize(&self, _work: &mut Work, _driver: &str) -> Result<(), String> {
+        Ok(())
+    }
 
     /// How many files and sockets a work has open at once in the process that carries it out.
     fn open_files(&self, _work: &Work) -> u64 {
@@ -231,8 +240,35 @@ pub enum Counterpart {
 pub enum Placement {
     /// Its workers can be divided over any drivers.
     Divisible,
+    /// Every driver carries out all of it, on data of its own: volumes of the same names on several machines, or named after the driver.
+    /// The workers of the document are those of each driver.
+    EachDriver,
     /// It needs data on one machine; the start of a message names it, for example `Volumes are`.
     OneMachine(&'static str),
+}
+
+/// Something that a driver has to itself in a run, or should have: two drivers must not have the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holding {
+    /// As the document names it.
+    pub name: String,
+    /// What tells it from all others, by whatever name it is reached.
+    pub identity: String,
+    /// Whether others on another machine can have one of the same identity.
+    pub is_local: bool,
+    /// Whether the run changes or removes it.
+    pub changes: bool,
+    /// Whether the run removes it.
+    pub removes: bool,
+    /// Whether the document gives every driver one of its own.
+    pub each: bool,
+}
+
+impl Holding {
+    /// Whether two drivers must not both have it: this, and the same as another one names it.
+    pub fn collides(&self, other: &Holding) -> bool {
+        (self.each || other.each) && (self.changes || other.changes)
+    }
 }
 
 /// How a run is set up on this machine.
@@ -254,6 +290,11 @@ pub struct Setup<'a> {
 
 /// An engine ready for one run. Its servers and files go when it is dropped.
 pub trait Prepared {
+    /// What the plan uses on this machine that other drivers must not use as well.
+    fn holdings(&self) -> Vec<Holding> {
+        Vec::new()
+    }
+
     /// Makes everything ready for this engine's works of a stage. Gives what carries them out; together the carriers have all
     /// works, in their order.
     ///

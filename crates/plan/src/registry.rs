@@ -153,6 +153,15 @@ impl Registry {
         self.formats.iter().find(|format| format.recognizes(text)).cloned()
     }
 
+    /// Makes of a plan what the driver of this name carries out.
+    ///
+    /// # Errors
+    /// A sentence without a full stop, when the driver's name cannot stand where the document has it.
+    pub fn localize(&self, plan: &mut Plan, driver: &str) -> Result<(), String> {
+        let mut works = plan.stages.iter_mut().flat_map(|stage| &mut stage.works);
+        works.try_for_each(|work| self.engine_of(work)?.localize(work, driver))
+    }
+
     /// Unpacks all jobs of a plan that has travelled.
     ///
     /// # Errors

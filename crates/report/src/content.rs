@@ -83,11 +83,15 @@ pub(crate) fn load(work: &Work) -> String {
         many if many > MOST_OPERATIONS => format!("{many} kinds of operations"),
         _ => mix.join(", "),
     };
-    let instances = work.endpoints.iter().filter(|one| one.kind == EndpointKind::Instance).count();
-    let instances = match (instances as u64, u64::from(work.workers)) {
-        (0 | 1, _) => String::new(),
-        (all, workers) if workers % all == 0 => format!(", {} on each of {all} instances", workers / all),
-        (all, _) => format!(" on {all} instances"),
+    let of = |kind| work.endpoints.iter().filter(|one| one.kind == kind).count() as u64;
+    let instances = match (of(EndpointKind::Instance), of(EndpointKind::Driver), u64::from(work.workers)) {
+        (0 | 1, 0 | 1, _) => String::new(),
+        (0 | 1, all, workers) if workers % all == 0 => {
+            format!(", {} on each of {all} drivers", workers / all)
+        }
+        (0 | 1, all, _) => format!(" on {all} drivers"),
+        (all, _, workers) if workers % all == 0 => format!(", {} on each of {all} instances", workers / all),
+        (all, ..) => format!(" on {all} instances"),
     };
     match work.offered_rate {
         Some(rate) => format!(
@@ -267,7 +271,9 @@ pub(crate) fn percentiles(stage: &Stage) -> Table {
             cells.extend(PERCENTILES.map(|fraction| percentile_of(operation, fraction)));
             table.row(Tone::Plain, cells);
         }
-        for (name, histogram) in rows.into_iter().filter(|(_, histogram)| !histogram.is_empty()) {
+        // Of queries that ran less often than p95 needs, other tables tell as much.
+        let least = if crate::queries::is_query(stage, work, operation) { 20 } else { 1 };
+        for (name, histogram) in rows.into_iter().filter(|(_, histogram)| histogram.count() >= least) {
             let mut cells = vec![operation.label.clone(), work.name.clone(), name.into()];
             cells.push(units::count(histogram.count()));
             cells.extend(PERCENTILES.map(|fraction| percentile(histogram, fraction)));
@@ -275,6 +281,22 @@ pub(crate) fn percentiles(stage: &Stage) -> Table {
         }
     }
     table.without_if_same("Work")
+}
+
+/// What stands where [`percentiles`] has nothing, and how.
+pub(crate) fn no_percentiles(stage: &Stage) -> (Tone, &'static str) {
+    let mut done =
+        operations(stage).filter(|(work, one)| one.throughput(work.window_seconds()) > 0.0).peekable();
+    if done.peek().is_none() {
+        (Tone::Bad, "No operation succeeded: there are no response times.")
+    } else if done.all(|(work, one)| crate::queries::is_query(stage, work, one)) {
+        (
+            Tone::Plain,
+            "Each query ran too few times for percentiles. Its times are under \"Tables and queries\".",
+        )
+    } else {
+        (Tone::Plain, "The tool that measured it reports no percentiles.")
+    }
 }
 
 /// Failures of a stage by class.
@@ -394,10 +416,26 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
         fact(tone, "End of the window", format!("{outcome} {}", rounds(window)));
     }
     fact(Tone::Plain, "Load generator", generator(work));
-    for operation in work.operations.iter().filter(|operation| !operation.config.is_empty()) {
-        fact(Tone::Plain, &format!("Settings of {}", operation.label), operation.config.clone());
+    for (operations, config) in settings(work) {
+        fact(Tone::Plain, &format!("Settings of {operations}"), config.to_owned());
     }
     table
+}
+
+/// The settings of a work's operations, and which operations have them.
+fn settings(work: &Work) -> Vec<(String, &str)> {
+    let mut settings: Vec<(Vec<&str>, &str)> = Vec::new();
+    for one in work.operations.iter().filter(|one| !one.config.is_empty()) {
+        match settings.iter_mut().find(|(_, config)| *config == one.config) {
+            Some((labels, _)) => labels.push(&one.label),
+            None => settings.push((vec![&one.label], &one.config)),
+        }
+    }
+    let named = |labels: Vec<&str>| match labels[..] {
+        [first, _, _, .., last] => format!("{first} to {last}, {} operations", labels.len()),
+        _ => labels.join(" and "),
+    };
+    settings.into_iter().map(|(labels, config)| (named(labels), config)).collect()
 }
 
 /// How many of an operation's successes were verified, and why the others were not.

@@ -407,21 +407,17 @@ fn main_stage(run: &Run, stage: &Stage, points: usize) -> Markup {
 /// What a work did at each endpoint or on each instance: the sum is the work's own.
 fn by_endpoint(stage: &Stage, work: &Work) -> Markup {
     html! {
-        h3 { (endpoints::title(work)) @if stage.works.len() > 1 { ": " (work.name) } } "\n"
+        h3 { (endpoints::heading(work)) @if stage.works.len() > 1 { ": " (work.name) } } "\n"
         (maybe_folded("One by one", &endpoints::table(stage, work), MOST_ENDPOINTS))
-        @if let Some(words) = endpoints::shared(work) { (paragraph("", &words)) }
+        @if let Some(words) = endpoints::shared(stage, work) { (paragraph("", &words)) }
     }
 }
 
 fn percentiles(stage: &Stage) -> Markup {
     let table = content::percentiles(stage);
     if table.is_empty() {
-        let succeeded = content::operations(stage)
-            .any(|(work, operation)| operation.throughput(work.window_seconds()) > 0.0);
-        return match succeeded {
-            true => paragraph("", "The tool that measured it reports no percentiles."),
-            false => paragraph("alarm", "No operation succeeded: there are no response times."),
-        };
+        let (tone, words) = content::no_percentiles(stage);
+        return paragraph(if tone == crate::table::Tone::Bad { "alarm" } else { "" }, words);
     }
     html! {
         (table.html())

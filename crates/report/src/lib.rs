@@ -46,3 +46,4 @@ pub use databases::database_counters;
 pub use html::html;
 pub use json::{RunRecord, json};
 pub use markdown::markdown;
+pub use queries::{is_query, query_rows};

@@ -156,10 +156,11 @@ pub(crate) fn main_stage(run: &Run, stage: &Stage) -> String {
     text += &table(&content::general_report(stage), "There were no operations.");
     text += &table(&known::table(run, stage), "");
     text += "### Response times\n\n";
-    text += &table(&content::percentiles(stage), "No operation succeeded.");
+    text += &table(&content::percentiles(stage), content::no_percentiles(stage).1);
     for work in endpoints::works(stage) {
         text += &table(&endpoints::table(stage, work), "");
-        text += &endpoints::shared(work).map(|words| format!("{}\n\n", plain(&words))).unwrap_or_default();
+        text +=
+            &endpoints::shared(stage, work).map(|words| format!("{}\n\n", plain(&words))).unwrap_or_default();
     }
     text += "### Failures\n\n";
     text += &failures(stage);

@@ -4,7 +4,7 @@ use crate::content::NONE;
 use crate::table::{Table, Tone};
 use tidemark_judge::ranking::{self, COUNT, Ranking};
 use tidemark_judge::{Beneath, Gateways, UnderQuery};
-use tidemark_measure::record::{Answer, QueryUse, Run, Stage, StorageUse, TablesUse, Work};
+use tidemark_measure::record::{Answer, Operation, QueryUse, Run, Stage, StorageUse, TablesUse, Work};
 use tidemark_measure::units;
 
 /// Queries whose time is explained, the longest of each work.
@@ -27,6 +27,20 @@ pub(crate) fn works(run: &Run) -> impl Iterator<Item = (&Stage, &TablesUse)> {
     stages.flat_map(|stage| {
         stage.proof.iter().flat_map(move |proof| proof.tables.iter().map(move |used| (stage, used)))
     })
+}
+
+/// Whether an operation is a query on tables all of whose executions are among those of [`query_rows`].
+pub fn is_query(stage: &Stage, work: &Work, operation: &Operation) -> bool {
+    let tables = stage.proof.iter().flat_map(|proof| &proof.tables);
+    let mut listed = tables.filter(|used| used.work == work.name && used.unlisted == 0);
+    listed.any(|used| used.queries.iter().any(|one| one.query == operation.label))
+}
+
+/// The queries on tables and what storage saw of them, as rows of texts below their headings, without the ranges of their times; none
+/// of a run without any.
+pub fn query_rows(run: &Run) -> Vec<Vec<String>> {
+    let table = queries(run);
+    if table.is_empty() { Vec::new() } else { table.first_lines() }
 }
 
 /// The work that a use of tables is of.
@@ -235,7 +249,11 @@ pub(crate) fn queries(run: &Run) -> Table {
         }
     }
     let table = NUMBERS.into_iter().fold(table, |table, title| table.without_if_all(title, NONE));
-    table.without_if_all("Failed", "0").without_if_same("Stage").without_if_same("Executions")
+    let table = table.without_if_all("Failed", "0").without_if_same("Executions");
+    match works(run).filter(|(_, used)| !used.queries.is_empty()).count() {
+        0 | 1 => table.without_if_same("Stage"),
+        _ => table.grouped(),
+    }
 }
 
 /// How far the rankings of the works by bytes read agree, with each other and with the sets on file.
@@ -300,14 +318,20 @@ fn as_seen(execution: &QueryUse) -> Option<String> {
     let seen = execution.storage.as_ref().filter(|seen| seen.requests > 0)?;
     let busy = (seen.busy_ns as f64 / execution.took_ns.max(1) as f64).min(1.0);
     let left = execution.took_ns.saturating_sub(seen.busy_ns);
+    let average = units::duration_ns(seen.waited_ns / seen.requests.max(1));
+    let requests = match seen.requests {
+        1 => format!("1 request of {average}"),
+        many => format!(
+            "{} requests of {average} on average, at most {} at once",
+            units::count(many),
+            units::count(seen.most_in_flight.into())
+        ),
+    };
     Some(format!(
-        "Storage had a request of it in flight for {} of that time: {} requests of {} on average, {} read, at most {} at once; for {} \
-         it had none: storage held up none of that.",
+        "Storage had a request of it in flight for {} of that time: {requests}, {} read; for {} it had none: storage held up none \
+         of that.",
         units::percent(busy),
-        units::count(seen.requests),
-        units::duration_ns(seen.waited_ns / seen.requests.max(1)),
         units::bytes(seen.read_bytes),
-        units::count(seen.most_in_flight.into()),
         units::duration_ns(left)
     ))
 }
@@ -478,7 +502,16 @@ mod tests {
 
     #[test]
     fn queries_are_in_the_order_of_their_numbers_with_medians() {
-        let rows = queries(&sample::queries()).texts();
+        let rows = query_rows(&sample::queries());
+        assert!(query_rows(&Run::default()).is_empty());
+        let run = sample::queries();
+        let operations = run.stages.iter().flat_map(|stage| {
+            stage.works.iter().flat_map(move |work| work.operations.iter().map(move |one| (stage, work, one)))
+        });
+        let (listed, others): (Vec<_>, Vec<_>) =
+            operations.partition(|(stage, work, one)| is_query(stage, work, one));
+        let is_named_so = |one: &(&Stage, &Work, &Operation)| one.2.label.starts_with('q');
+        assert!(!listed.is_empty() && listed.iter().all(is_named_so) && !others.iter().any(is_named_so));
         let column = |title: &str| rows[0].iter().position(|heading| heading == title).unwrap();
         let power: Vec<_> = rows[1..].iter().filter(|row| row[0].contains("power")).collect();
         let names: Vec<_> = power.iter().map(|row| row[column("Query")].as_str()).collect();

@@ -106,8 +106,17 @@ impl Table {
 
     /// Its headings and rows as plain texts; the lines of a cell are joined.
     pub(crate) fn texts(&self) -> Vec<Vec<String>> {
+        self.rows_of(|lines| lines.join(", "))
+    }
+
+    /// The same with the first line of each cell, and nothing of what is said below it.
+    pub(crate) fn first_lines(&self) -> Vec<Vec<String>> {
+        self.rows_of(|lines| lines.first().cloned().unwrap_or_default())
+    }
+
+    fn rows_of(&self, cell: impl Fn(&[String]) -> String) -> Vec<Vec<String>> {
         let headings = self.columns.iter().map(|column| column.title.clone()).collect();
-        let cells = |row: &Row| row.cells.iter().map(|lines| lines.join(", ")).collect();
+        let cells = |row: &Row| row.cells.iter().map(|lines| cell(lines)).collect();
         [headings].into_iter().chain(self.rows.iter().map(cells)).collect()
     }
 

@@ -56,7 +56,7 @@ impl Goal {
         let phases = work.stop.phases();
         Self {
             time_ns: Some(phases.load_end).filter(|end| *end != u64::MAX),
-            operations: work.stop.operations.or_else(|| work.source.operations()),
+            operations: work.stop.operations.or_else(|| work.operations_of_source()),
             done: 0,
         }
     }

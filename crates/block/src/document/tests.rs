@@ -1,5 +1,7 @@
 //! Documents on block storage, and what is wrong with them.
 
+mod per_driver;
+
 use crate::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Rbd, Volume};
 use crate::{Blocks, External, Image, OsdCounters, Program};
 use proptest::prelude::*;
@@ -12,6 +14,7 @@ use tidemark_load::stopping::Steady;
 use tidemark_load::work::Finale;
 use tidemark_measure::axis::Axis;
 use tidemark_measure::pick::{Bucket, Pick};
+use tidemark_measure::rng::Rng;
 use tidemark_measure::think::Think;
 use tidemark_plan::cross_check;
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
@@ -151,6 +154,7 @@ fn the_full_document_gives_what_it_says() {
     let content = Content { compressible: 0.3, duplicate: 0.1, verify: true };
     let expected = Job {
         volumes: volumes.to_vec(),
+        per_driver: false,
         unit: FILL_BYTES,
         io_engine: IoEngine::Native,
         direct: true,
@@ -674,7 +678,7 @@ proptest! {
             for work in plan.stages.iter().flat_map(|stage| &stage.works) {
                 let job = job(work);
                 let part = tidemark_measure::pick::Part { index: clients - 1, of: clients };
-                let mut source = work.load.source.worker(seed, work.load.stream, part);
+                let mut source = work.load.source.worker(Rng::new(seed, &[0, 0, part.index.into()]), part);
                 for _ in 0..50 {
                     let (operation, _) = source.draw().unwrap();
                     let volume = &job.volumes[operation.space as usize - 1];

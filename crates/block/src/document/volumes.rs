@@ -1,7 +1,7 @@
 //! Targets of block storage: files, devices and images.
 
-use crate::job::{IoEngine, Place, Rbd, Volume};
-use std::path::PathBuf;
+use crate::job::{DRIVER, IoEngine, Place, Rbd, Volume};
+use std::path::{Path, PathBuf};
 use tidemark_keys::kinds::{Flag, Kind as _, Parsed, Text, Whole, Word};
 use tidemark_keys::shapes::OneOrList;
 use tidemark_keys::tree::{Node, Value};
@@ -26,6 +26,8 @@ const UNKNOWN: u64 = LARGEST_VOLUME;
 pub(crate) struct Volumes {
     /// The volumes, at least one, all of the same size.
     pub(crate) volumes: Vec<Volume>,
+    /// Whether every driver has volumes of its own by these names.
+    pub(crate) per_driver: bool,
     /// What issues the operations.
     pub(crate) io_engine: IoEngine,
     /// Whether the page cache is bypassed.
@@ -56,20 +58,20 @@ impl Volumes {
 /// The kinds of volumes.
 pub(crate) static KINDS: [&Mapping; 3] = [&FILE, &DEVICE, &RBD];
 
-static FILE: Mapping = Mapping::kind("file", "Files", &[&FILE_PATH, &PATHS, &COUNT, &SIZE])
+static FILE: Mapping = Mapping::kind("file", "Files", &[&FILE_PATH, &PATHS, &COUNT, &SIZE, &PER_DRIVER])
     .with(&[&NATIVE])
     .one_of(&[&FILE_PATH, &PATHS]);
 pub(super) static DEVICE: Mapping = Mapping::kind(
     "device",
     "Block devices: **writes destroy their content**",
-    &[&DEVICE_PATH, &PATHS, &DEVICE_SIZE],
+    &[&DEVICE_PATH, &PATHS, &DEVICE_SIZE, &PER_DRIVER],
 )
 .with(&[&NATIVE])
 .one_of(&[&DEVICE_PATH, &PATHS]);
 static RBD: Mapping = Mapping::kind(
     "rbd",
     "Images of a Ceph cluster: `image-1`, `image-2` and so on",
-    &[&POOL, &IMAGE, &COUNT, &SIZE, &USER, &CONF, &RBD_ENGINE],
+    &[&POOL, &IMAGE, &COUNT, &SIZE, &PER_DRIVER, &USER, &CONF, &RBD_ENGINE],
 );
 /// What the native engine offers.
 static NATIVE: Mapping =
@@ -90,6 +92,14 @@ static COUNT: Key<Whole<u32>> = Key::new("count", "How many there are", Whole(1,
 static SIZE: Key<Parsed<u64>> = Key::new("size", "Size of each", SIZE_SHAPE)
     .required("write the size of each, such as `size: 8GiB`")
     .example("8GiB");
+static PER_DRIVER: Key<Flag> = Key::new(
+    "per_driver",
+    "Every driver has volumes of its own by these names, which it prepares, loads, proves and removes: on its own machine, or named after it \
+     by `{driver}` in the name. `clients`, `workers` and `depth` are those of each driver; `rate`, `total_operations` and `total_bytes` \
+     of a load are those of all together",
+    Flag,
+)
+.default("false");
 static DEVICE_SIZE: Key<Parsed<u64>> = Key::new("size", "Bytes to use of each, from its start", SIZE_SHAPE)
     .example("8GiB")
     .otherwise("all; with several, the size of the smallest");
@@ -135,13 +145,22 @@ pub(crate) fn volumes(kind: &str, table: &mut Table<'_>, environment: &Environme
             let places = devices(table);
             let size = table.get(&DEVICE_SIZE);
             let smallest = size.is_none() && !table.has(&DEVICE_SIZE);
-            let size = if smallest { Some(smallest_of(table, &places, environment)) } else { size };
+            let size = match smallest {
+                true if table.value(&PER_DRIVER) => {
+                    let help = "write how much of each device to use: those of the drivers' machines cannot be asked now";
+                    table.missing(&DEVICE_SIZE, help);
+                    None
+                }
+                true => Some(smallest_of(table, &places, environment)),
+                false => size,
+            };
             (places, size)
         }
         "rbd" => (images(table), table.get(&SIZE)),
         _ => return None,
     };
     let size = size.unwrap_or(UNKNOWN);
+    let per_driver = table.value(&PER_DRIVER);
     let (io_engine, direct, polled) = match kind {
         "rbd" => {
             if let (Some(IoEngine::Native), Some(entry)) = (table.get(&RBD_ENGINE), table.entry(&RBD_ENGINE))
@@ -163,9 +182,35 @@ pub(crate) fn volumes(kind: &str, table: &mut Table<'_>, environment: &Environme
         let message = "`polled` requires direct I/O";
         table.log().error(&entry.key_span, message, "remove `direct: false` or `polled`");
     }
-    let volumes = places.into_iter().map(|place| Volume { place, size }).collect();
+    let volumes: Vec<Volume> = places.into_iter().map(|place| Volume { place, size }).collect();
     let journal = if kind == "rbd" { None } else { journal(table, io_engine) };
-    Some(Volumes { volumes, io_engine, direct, polled, journal })
+    check_names(table, per_driver, &volumes, journal.as_deref());
+    Some(Volumes { volumes, per_driver, io_engine, direct, polled, journal })
+}
+
+/// Reports a driver's name where nothing is named after drivers, and images of one cluster that are not.
+fn check_names(table: &mut Table<'_>, per_driver: bool, volumes: &[Volume], journal: Option<&Path>) {
+    let named = |text: &str| text.contains(DRIVER);
+    let of_path = |path: &Path| path.to_str().is_some_and(named);
+    let is_named = |volume: &Volume| match &volume.place {
+        Place::File(path) | Place::Device(path) => of_path(path),
+        Place::Rbd(rbd) => named(&rbd.pool) || named(&rbd.image),
+    };
+    let place = table.entry(&PER_DRIVER).map_or(table.place().clone(), |entry| entry.key_span.clone());
+    if !per_driver && (volumes.iter().any(is_named) || journal.is_some_and(of_path)) {
+        let message =
+            format!("`{DRIVER}` stands for a driver's name, but the volumes are not those of each driver");
+        table.log().error(&place, message, "add `per_driver: true`, or use another name");
+    }
+    let shared = |volume: &&Volume| matches!(volume.place, Place::Rbd(_)) && !is_named(volume);
+    if let (true, Some(image)) = (per_driver, volumes.iter().find(shared)) {
+        let message = format!("the image {} is one and the same for all drivers", image.name());
+        table.log().error(
+            &place,
+            message,
+            format!("put `{DRIVER}` into `image`, such as `image: tidemark-{DRIVER}`"),
+        );
+    }
 }
 
 /// The journal's directory, which only the native engine keeps.

@@ -158,6 +158,7 @@ impl Ground<'_> {
     pub(super) fn job(&self, volumes: &[Volume], unit: u64) -> Job {
         Job {
             volumes: volumes.to_vec(),
+            per_driver: self.target.per_driver,
             unit,
             io_engine: self.target.io_engine,
             direct: self.target.direct,
@@ -195,6 +196,7 @@ impl Ground<'_> {
                 stop: doing.stop,
                 source,
                 finale,
+                copies: 1,
                 actions: actions.len() as u16,
                 seed: self.context.seed,
                 stream: self.stream,

@@ -280,6 +280,7 @@ mod tests {
     use super::super::Place;
     use super::*;
     use tidemark_measure::pick::Part;
+    use tidemark_measure::rng::Rng;
 
     fn volumes(count: u64, size: u64) -> Vec<Volume> {
         let volume = |number: u64| Volume { place: Place::File(format!("/f-{number}").into()), size };
@@ -299,7 +300,7 @@ mod tests {
     fn operations(shape: &Shape<'_>, client: u32, count: usize) -> Vec<(u16, u64, u64, u64)> {
         let unit = shape.blocks.unit();
         let part = Part { index: client, of: shape.clients };
-        let mut source = shape.draw().source.worker(1, [0, 0], part);
+        let mut source = shape.draw().source.worker(Rng::new(1, &[0, 0, client.into()]), part);
         let draw = |_| {
             let operation = source.draw().unwrap().0;
             (operation.action, operation.space, operation.item * unit, operation.bytes)

@@ -50,6 +50,7 @@ pub(crate) fn job(volumes: &[Volume], unit: u64, actions: &[Action]) -> Job {
         content: Content { verify: true, ..Content::default() },
         journal: None,
         reuse: false,
+        per_driver: false,
         actions: actions.to_vec(),
     }
 }
@@ -76,6 +77,7 @@ pub(crate) fn work(workers: u32, depth: u32, source: SourcePlan, operations: Opt
         stop: Stop { operations, drain_ns: 30_000_000_000, ..Stop::default() },
         source,
         finale: None,
+        copies: 1,
         actions: 4,
         seed: 3,
         stream: [0, 0],

@@ -24,6 +24,7 @@ fn job(volumes: u64, actions: Vec<Action>) -> Job {
         content: Content::default(),
         journal: None,
         reuse: false,
+        per_driver: false,
         actions,
     }
 }
@@ -54,6 +55,7 @@ fn work(job: &Job, clients: u32, source: SourcePlan) -> plan::Work {
             stop: Stop { warm_up_ns: 2_000_000_000, window_ns: Some(30_000_000_000), ..Stop::default() },
             source,
             finale: None,
+            copies: 1,
             actions: job.actions.len() as u16,
             seed: 7,
             stream: [1, 0],

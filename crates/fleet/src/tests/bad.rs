@@ -260,3 +260,33 @@ fn one_that_cannot_open_its_part_fails_the_stage_for_all() {
     assert_eq!(run.stages[0].reason, "driver b: no such thing");
     assert_eq!(run.stages[2].shares.len(), 2, "both clean up");
 }
+
+#[test]
+fn one_that_cannot_clean_up_leaves_the_others_to_it() {
+    let refuses = |link: &Link, down: &Down| {
+        if let Down::Open { run, stage, .. } = *down {
+            ready(link, run, stage, Opened::Failed("it is in use".into()));
+            link.send(Up::StageEnded { run, stage, proof: None });
+        }
+        matches!(down, Down::Open { .. } | Down::Start { .. })
+    };
+    let is_silent = |_: &Link, down: &Down| matches!(down, Down::Open { .. });
+    let goes_away = |_: &Link, down: &Down| matches!(down, Down::Start { .. });
+    let cases: [(fn(&Link, &Down) -> bool, &str); 3] = [
+        (refuses, "driver b: it is in use"),
+        (is_silent, "did not say within"),
+        (goes_away, "driver b was lost"),
+    ];
+    for (act, reason) in cases {
+        let run = with_b(&plan(&clean_up()), act);
+        let stage = &run.stages[0];
+        assert_eq!((stage.state, done(stage)), (State::Failed, 10), "{reason}");
+        assert!(stage.reason.contains(reason), "{}", stage.reason);
+    }
+    // Where nobody can, nothing is done.
+    let host = hasty();
+    let _b = host.fake("b", refuses);
+    let run = host.run(&plan(&clean_up()), &["b"]);
+    assert_eq!((states(&run), done(&run.stages[0])), (vec![State::Failed], 0));
+    assert_eq!(run.stages[0].reason, "driver b: it is in use");
+}

@@ -180,7 +180,9 @@ impl Drop for Driver {
 /// What a driver does whose storage answers 10 operations in the first second, and is done.
 fn polite(link: &Link, down: &Down, parts: &[Part]) {
     match *down {
-        Down::Prepare { run, .. } => link.send(Up::Prepared { run, targets: vec!["a fake".into()] }),
+        Down::Prepare { run, .. } => {
+            link.send(Up::Prepared { run, targets: vec!["a fake".into()], holdings: Vec::new() })
+        }
         Down::Open { run, stage, .. } => ready(link, run, stage, Opened::Ready),
         Down::Start { run, stage, .. } => {
             for part in parts {

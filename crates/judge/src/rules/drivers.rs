@@ -4,7 +4,7 @@ use super::Findings;
 use crate::context::{SECOND_NS, WorkContext, stage_label};
 use crate::words::drivers::{Drivers as Found, Missing, Slow, Start};
 use crate::{Finding, Severity};
-use tidemark_measure::record::{Driver, Run, Share, Stage, State};
+use tidemark_measure::record::{Driver, EndpointKind, Run, Share, Stage, State};
 
 #[cfg(test)]
 mod tests;
@@ -133,6 +133,9 @@ pub(super) fn slow(context: &WorkContext<'_>, out: &mut Findings) {
     if !context.measures() {
         return;
     }
+    // Those with volumes of their own are a storage each: of two that differ so much, the slow one is worth a look.
+    let apart = context.work.endpoints.iter().any(|one| one.kind == EndpointKind::Driver);
+    let least = if apart { 2 } else { PEERS_LEAST };
     // Of those that were lost something is missing, which is another matter.
     let mut all: Vec<(f64, u64, &Share)> = context
         .shares()
@@ -142,12 +145,12 @@ pub(super) fn slow(context: &WorkContext<'_>, out: &mut Findings) {
             (done as f64 / f64::from(share.workers), done, share)
         })
         .collect();
-    if all.len() < PEERS_LEAST {
+    if all.len() < least {
         return;
     }
     all.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
     let (low, high) = (&all[(all.len() - 1) / 2], &all[all.len() / 2]);
-    let (median, samples) = (f64::midpoint(low.0, high.0), low.1);
+    let (median, samples) = (f64::midpoint(low.0, high.0), high.1);
     let found: Vec<_> = all.iter().filter(|(rate, ..)| *rate < SLOW_SHARE * median).collect();
     if found.is_empty() || samples < SLOW_SAMPLES {
         return;

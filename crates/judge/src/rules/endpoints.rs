@@ -6,7 +6,7 @@ use crate::Severity;
 use crate::context::{SECOND_NS, WorkContext, sum};
 use crate::words::endpoints::{Endpoints as Found, Served};
 use tidemark_measure::histogram::Histogram;
-use tidemark_measure::record::EndpointUse;
+use tidemark_measure::record::{EndpointKind, EndpointUse};
 
 /// Failures at an endpoint that are more than an accident.
 const FAILED_LEAST: u64 = 10;
@@ -27,7 +27,7 @@ pub(super) fn unequal(context: &WorkContext<'_>, out: &mut Findings) {
     for (index, own) in all.iter().enumerate() {
         let mut others = EndpointUse::default();
         all.iter().enumerate().filter(|(other, _)| *other != index).for_each(|(_, other)| others.add(other));
-        if others.ok == 0 || own.total() == 0 {
+        if others.ok == 0 || own.total() == 0 || is_lost(context, own) {
             continue;
         }
         let (endpoint, kind) = (own.endpoint.clone(), own.kind);
@@ -50,6 +50,16 @@ pub(super) fn unequal(context: &WorkContext<'_>, out: &mut Findings) {
             out.say(context.finding(Severity::Warning, what));
         }
     }
+}
+
+/// Whether it is a driver that was lost: what it did after its last report is not known.
+fn is_lost(context: &WorkContext<'_>, one: &EndpointUse) -> bool {
+    let mut lost = context.shares().filter(|share| !share.complete);
+    one.kind == EndpointKind::Driver
+        && lost.any(|share| {
+            let driver = context.run.drivers.get(share.driver as usize);
+            driver.is_some_and(|driver| driver.name == one.endpoint)
+        })
 }
 
 /// A time in which an endpoint did nothing.
@@ -98,7 +108,7 @@ mod tests {
     use super::super::testing::{MS, healthy, said, work};
     use super::*;
     use tidemark_measure::fault::Fault;
-    use tidemark_measure::record::{EndpointKind, Run};
+    use tidemark_measure::record::{Driver, Run, Share};
 
     /// Three endpoints with these successes, failures and response times.
     fn with(numbers: [(u64, u64, u64); 3]) -> Run {
@@ -197,6 +207,27 @@ mod tests {
         let slow =
             said(&shared([(2_000, 0, 10 * MS), (2_000, 0, 10 * MS), (1_000, 0, 25 * MS)]), "endpoint-slow");
         assert!(slow.unwrap().title().starts_with("http://c was 2.5 times as slow as the other endpoints"));
+    }
+
+    #[test]
+    fn a_driver_whose_volumes_are_slow_is_named() {
+        let mut run = with([(2_000, 0, 10 * MS), (2_000, 0, 10 * MS), (1_000, 0, 25 * MS)]);
+        for (own, name) in work(&mut run).endpoints.iter_mut().zip(["d1", "d2", "d3"]) {
+            (own.kind, own.endpoint) = (EndpointKind::Driver, name.into());
+        }
+        let slow = said(&run, "endpoint-slow").unwrap();
+        assert!(
+            slow.title().starts_with("driver d3 was 2.5 times as slow as the other drivers"),
+            "{}",
+            slow.title()
+        );
+        assert!(slow.detail().contains("Compare its machine, its volumes"), "{}", slow.detail());
+        let mut lost = run;
+        lost.drivers =
+            ["d1", "d2", "d3"].map(|name| Driver { name: name.into(), ..Driver::default() }).into();
+        let shares = (0..3).map(|driver| Share { driver, complete: driver < 2, ..Share::default() });
+        lost.stages[0].shares = shares.collect();
+        assert_eq!(rules(&lost), [""; 0], "of a lost driver not all is known");
     }
 
     #[test]

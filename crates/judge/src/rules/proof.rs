@@ -2,10 +2,10 @@
 
 use super::Findings;
 use crate::context::{SECOND_NS, WorkContext, sum};
-use crate::words::proof::{Compared, Proof as Found, Seen, Way, not_behind, seen};
+use crate::words::proof::{Compared, DriverMoved, Proof as Found, Seen, Way, not_behind, seen};
 use crate::{Finding, Severity};
 use tidemark_measure::kind::{Cache, OperationClass};
-use tidemark_measure::record::{DeviceUse, LongestGap, OwnIo, Proof, Run, Stage, State};
+use tidemark_measure::record::{DeviceUse, DriverIo, LongestGap, OwnIo, Proof, Run, Stage, State};
 
 /// The devices must have seen this share of what the load claims. The rest is room for what is at the ends: bytes
 /// of operations that failed half-way, and blocks that a file system keeps in memory for itself.
@@ -31,6 +31,7 @@ const SYNC_MOST: f64 = 0.5;
 
 /// A stage with what its devices counted.
 pub(crate) struct Evidence<'a> {
+    run: &'a Run,
     stage: &'a Stage,
     proof: &'a Proof,
     /// Whether any of its works measures something.
@@ -47,9 +48,9 @@ impl<'a> Evidence<'a> {
     /// That of every stage that was started and has a proof.
     pub(crate) fn all(run: &'a Run) -> impl Iterator<Item = Self> {
         let started = run.stages.iter().filter(|stage| stage.state != State::Waiting);
-        started.filter_map(|stage| {
+        started.filter_map(move |stage| {
             let measures = stage.works.iter().any(|work| work.kind.measures());
-            Some(Self { stage, proof: stage.proof.as_ref()?, measures })
+            Some(Self { run, stage, proof: stage.proof.as_ref()?, measures })
         })
     }
 
@@ -171,6 +172,52 @@ pub(crate) fn reads(evidence: &Evidence<'_>, out: &mut Findings) {
 /// Whether what was written reached the devices.
 pub(crate) fn writes(evidence: &Evidence<'_>, out: &mut Findings) {
     evidence.compare(Way::Write, &OperationClass::Write).into_iter().for_each(|finding| out.say(finding));
+}
+
+/// Whether each driver's own process moved what it claims: the sum of many hides one that did not.
+pub(crate) fn drivers(evidence: &Evidence<'_>, out: &mut Findings) {
+    let Proof { drivers, devices, cache, unchecked, .. } = evidence.proof;
+    if drivers.len() < 2 || devices.is_empty() {
+        return;
+    }
+    for way in [Way::Read, Way::Write] {
+        let moved = |one: &DriverIo| {
+            let own =
+                evidence.stage.shares.iter().filter(|share| share.driver == one.driver && share.complete);
+            let (claimed, moved) = match way {
+                Way::Read => (sum(own.map(|share| share.read_bytes)), one.own.read_bytes),
+                _ => (sum(own.map(|share| share.written_bytes)), one.own.written_bytes),
+            };
+            let driver = evidence
+                .run
+                .drivers
+                .get(one.driver as usize)
+                .map_or_else(String::new, |one| one.name.clone());
+            DriverMoved { driver, claimed_bytes: claimed, own_bytes: moved }
+        };
+        let claims: Vec<DriverMoved> =
+            drivers.iter().map(moved).filter(|one| one.claimed_bytes > 0).collect();
+        let of = claims.len();
+        let all: Vec<DriverMoved> =
+            claims.into_iter().filter(|one| one.claimed_bytes >= CLAIMED_LEAST).collect();
+        if all.is_empty() {
+            continue;
+        }
+        let short = |one: &DriverMoved| (one.own_bytes as f64) < one.claimed_bytes as f64 * SEEN_LEAST;
+        let missing: Vec<String> =
+            all.iter().filter(|one| short(one)).map(|one| one.driver.clone()).collect();
+        let warm = way == Way::Read && *cache == Some(Cache::Warm);
+        let certain = evidence.measures && unchecked.is_empty() && !warm;
+        let severity = match (missing.is_empty(), certain) {
+            (true, _) => Severity::Good,
+            (false, true) => Severity::Critical,
+            (false, false) if warm => Severity::Note,
+            (false, false) => Severity::Warning,
+        };
+        let is_missing = !missing.is_empty();
+        let finding = evidence.finding(severity, Found::Drivers { way, missing, drivers: all, of });
+        out.say(finding.invalidating(certain && is_missing));
+    }
 }
 
 /// Whether what was read and written came from and reached the OSDs of a cluster, and not only its clients. They count for all
@@ -367,6 +414,50 @@ mod tests {
         );
         assert_eq!(finding.evidence()[0], "claimed 8.00 GiB, vda read 8.02 GiB: 100 %");
         assert_eq!(said(&with("read", 13 * GIB, |_| ()), "reads-proven").unwrap().severity, Severity::Note);
+    }
+
+    #[test]
+    fn a_driver_that_read_from_memory_is_not_hidden_by_the_others() {
+        use tidemark_measure::record::{Driver, Share};
+        let of = |own: [u64; 4], cache| {
+            let mut run = with("read", 8 * GIB, |proof| {
+                proof.cache = Some(cache);
+                proof.drivers = (0..)
+                    .zip(own)
+                    .map(|(driver, read_bytes)| DriverIo {
+                        driver,
+                        own: OwnIo { read_bytes, written_bytes: 0 },
+                    })
+                    .collect();
+            });
+            for driver in 0..4 {
+                run.drivers.push(Driver { name: format!("d{}", driver + 1), ..Driver::default() });
+                let share = Share { driver, read_bytes: 2 * GIB, complete: true, ..Share::default() };
+                run.stages[0].shares.push(Share { workers: 1, ..share });
+            }
+            run
+        };
+        let all = said(&of([2 * GIB; 4], Cache::Cold), "drivers-proven").unwrap();
+        assert_eq!(
+            (all.severity, all.title()),
+            (
+                Severity::Good,
+                "each of 4 drivers read what it claims, by the kernel's count of its process".to_owned()
+            )
+        );
+        let mut little = of([2 * GIB; 4], Cache::Cold);
+        little.stages[0].shares[1].read_bytes = 1 << 20;
+        assert_eq!(
+            said(&little, "drivers-proven").unwrap().title(),
+            "3 of 4 drivers read what they claim, by the kernel's counts of their processes; the others too little to tell"
+        );
+        let one = of([2 * GIB, 2 * GIB, 5 << 20, 2 * GIB], Cache::Cold);
+        let finding = said(&one, "drivers-not-proven").unwrap();
+        assert_eq!(finding.title(), "driver d3 claims more than its process read");
+        assert_eq!(finding.evidence()[2], "d3: claimed 2.00 GiB, its process read 5.00 MiB: under 1 %");
+        assert!(invalid_for(&one, "drivers-not-proven"));
+        let warm = of([2 * GIB, 2 * GIB, 5 << 20, 2 * GIB], Cache::Warm);
+        assert_eq!(said(&warm, "drivers-not-proven").unwrap().severity, Severity::Note);
     }
 
     #[test]

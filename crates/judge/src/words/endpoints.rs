@@ -91,12 +91,22 @@ impl Tell for Endpoints {
     fn title(&self) -> Phrase {
         match self {
             Endpoints::Dead { endpoint, kind, failed, .. } => {
-                phrase!["none of the ", count(*failed), " ", counted(*kind), " at ", endpoint, " succeeded"]
+                phrase![
+                    "none of the ",
+                    count(*failed),
+                    " ",
+                    counted(*kind),
+                    " ",
+                    at(*kind),
+                    endpoint,
+                    " succeeded"
+                ]
             }
             Endpoints::Outage { endpoint, kind, seconds, .. } => phrase![
                 "no ",
                 counted(*kind).trim_end_matches('s'),
-                " at ",
+                " ",
+                at(*kind),
                 endpoint,
                 " succeeded for ",
                 count(*seconds),
@@ -108,14 +118,16 @@ impl Tell for Endpoints {
                 percent(*failed),
                 " of the ",
                 counted(*kind),
-                " at ",
+                " ",
+                at(*kind),
                 endpoint,
                 " failed, ",
                 percent(*failed_elsewhere),
-                " at the other ",
+                if *kind == EndpointKind::Driver { " of the other " } else { " at the other " },
                 plural(*kind)
             ],
             Endpoints::Slow { endpoint, kind, fraction, took_ns, took_elsewhere_ns, .. } => phrase![
+                if *kind == EndpointKind::Driver { "driver " } else { "" },
                 endpoint,
                 " was ",
                 decimal(*took_ns as f64 / (*took_elsewhere_ns).max(1) as f64),
@@ -138,6 +150,9 @@ impl Tell for Endpoints {
                  elsewhere when it fails: one endpoint of several makes operations fail that need them all."
                     .into()
             }
+            Endpoints::Dead { kind: EndpointKind::Driver, .. } | Endpoints::Failing { kind: EndpointKind::Driver, .. } => {
+                "Look at that driver's volumes and its machine's log: no other driver does its operations.".into()
+            }
             Endpoints::Dead { .. } | Endpoints::Failing { .. } => {
                 "Look at that server and the way to it. The clients of an endpoint stay with it: their operations fail, and \
                  do not go elsewhere."
@@ -145,15 +160,21 @@ impl Tell for Endpoints {
             }
             Endpoints::Outage { kind, from_second, seconds, missing, failed, .. } => format!(
                 "From second {from_second} to second {}, about {} {} are missing at its usual rate; {} failed meanwhile. \
-                 Look at that server's log for this time.",
+                 Look at that {}'s log for this time.",
                 from_second.saturating_add(*seconds),
                 units::count(missing.round() as u64),
                 counted(*kind),
                 units::count(*failed),
+                if *kind == EndpointKind::Driver { "machine" } else { "server" },
             ),
             Endpoints::Slow { kind: EndpointKind::Endpoint, .. } => {
                 "The result mixes the response times of unequal servers, and in a closed loop the workers of the slow one \
                  do fewer operations."
+                    .into()
+            }
+            Endpoints::Slow { kind: EndpointKind::Driver, .. } => {
+                "The sum hides an unequal share: in a closed loop the slow driver does fewer operations. Compare its machine, its volumes and \
+                 what else uses the storage under them."
                     .into()
             }
             Endpoints::Slow { kind: EndpointKind::Shared, .. } => {
@@ -181,13 +202,19 @@ fn plural(kind: EndpointKind) -> &'static str {
     match kind {
         EndpointKind::Endpoint | EndpointKind::Shared => "endpoints",
         EndpointKind::Instance => "instances",
+        EndpointKind::Driver => "drivers",
     }
+}
+
+/// What stands before a name: operations are at an endpoint, and of a driver.
+fn at(kind: EndpointKind) -> &'static str {
+    if kind == EndpointKind::Driver { "of driver " } else { "at " }
 }
 
 /// What is counted.
 fn counted(kind: EndpointKind) -> &'static str {
     match kind {
-        EndpointKind::Endpoint | EndpointKind::Instance => "operations",
+        EndpointKind::Endpoint | EndpointKind::Instance | EndpointKind::Driver => "operations",
         EndpointKind::Shared => "requests",
     }
 }

@@ -71,6 +71,15 @@ pub struct Seen {
     pub behind: Option<(String, String, u64)>,
 }
 
+/// What a driver claims to have moved in one way, and what the kernel counted for its process.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct DriverMoved {
+    pub driver: String,
+    pub claimed_bytes: u64,
+    pub own_bytes: u64,
+}
+
 /// What there is to say of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -86,6 +95,14 @@ pub enum Proof {
         cache: Cache,
         direct: bool,
         needed_bytes: u64,
+    },
+    /// What the kernel counted for each driver's process: those that moved less than they claim, and all that moved enough to tell.
+    Drivers {
+        way: Way,
+        missing: Vec<String>,
+        drivers: Vec<DriverMoved>,
+        /// How many moved anything.
+        of: usize,
     },
     /// What the OSDs of a cluster counted. Of writes: for one copy.
     Osds {
@@ -169,6 +186,8 @@ impl Tell for Proof {
             }
             Proof::Bytes { way: Way::Write, .. } | Proof::Osds { way: Way::Write, .. } => "writes-proven",
             Proof::Bytes { way: Way::Trim, .. } | Proof::Osds { way: Way::Trim, .. } => "trims-proven",
+            Proof::Drivers { missing, .. } if missing.is_empty() => "drivers-proven",
+            Proof::Drivers { .. } => "drivers-not-proven",
             Proof::Foreign { .. } => "foreign-traffic",
             Proof::Merged { .. } => "requests-merged",
             Proof::Unchecked { .. } => "not-proven",
@@ -248,6 +267,38 @@ impl Tell for Proof {
                     (_, _) => phrase![missing, " of the bytes written did not reach the OSDs"],
                 }
             }
+            Proof::Drivers { way, missing, drivers, of } => match missing.as_slice() {
+                [] if drivers.len() < *of => phrase![
+                    count(drivers.len() as u64),
+                    " of ",
+                    count(*of as u64),
+                    " drivers ",
+                    way.past(),
+                    " what they claim, by the kernel's counts of their processes; the others too little to tell"
+                ],
+                [] => match drivers.as_slice() {
+                    [only] => phrase![
+                        "driver ",
+                        only.driver.as_str(),
+                        " ",
+                        way.past(),
+                        " what it claims, by the kernel's count of its process"
+                    ],
+                    all => phrase![
+                        "each of ",
+                        count(all.len() as u64),
+                        " drivers ",
+                        way.past(),
+                        " what it claims, by the kernel's count of its process"
+                    ],
+                },
+                [only] => phrase!["driver ", only.as_str(), " claims more than its process ", way.past()],
+                several => phrase![
+                    count(several.len() as u64),
+                    " drivers claim more than their processes ",
+                    way.past()
+                ],
+            },
             Proof::Foreign { devices, read_bytes, written_bytes, share: part, .. } => {
                 let [read, written] = [*read_bytes, *written_bytes].map(|moved| bytes(moved as f64));
                 phrase![
@@ -322,6 +373,13 @@ impl Tell for Proof {
                 }
                 _ => "",
             },
+            Proof::Drivers { missing, .. } if missing.is_empty() => "",
+            Proof::Drivers { way: Way::Read, .. } => {
+                "The rest came from memory, which the sum over all drivers can hide. Read with direct I/O, or use volumes larger than the memory of a driver's machine."
+            }
+            Proof::Drivers { .. } => {
+                "The rest was still in memory when the stage ended, or was overwritten there, which the sum over all drivers can hide. Write with direct I/O, or sync at the end of the load."
+            }
             Proof::Foreign { .. } => {
                 "Other processes' requests delay those of the load. What a file system reads and writes for itself (its journal, metadata) counts as others'."
             }
@@ -407,6 +465,14 @@ impl Tell for Proof {
                 }
                 lines
             }
+            Proof::Drivers { way, drivers, .. } => drivers
+                .iter()
+                .map(|one| {
+                    let [claimed, own] = [one.claimed_bytes, one.own_bytes].map(units::binary_bytes);
+                    let part = whole_percent(one.own_bytes as f64 / one.claimed_bytes as f64);
+                    format!("{}: claimed {claimed}, its process {} {own}: {part}", one.driver, way.past())
+                })
+                .collect(),
             Proof::Foreign { own, .. } => {
                 let [read, written] = [own.read_bytes, own.written_bytes].map(units::binary_bytes);
                 vec![format!(

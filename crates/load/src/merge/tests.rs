@@ -31,6 +31,7 @@ fn work(stop: Stop) -> Work {
         stop,
         source: SourcePlan::Scan { action: 0, spaces: None, items: None, bytes },
         finale: None,
+        copies: 1,
         actions: 1,
         seed: 1,
         stream: [0, 0],
@@ -57,7 +58,8 @@ fn failed(index: u32) -> Interval {
 fn a_second_is_told_when_all_have_passed_it_and_nobody_waits_for_those_who_are_gone() {
     let (mut merge, mut seen) = (Merge::new(&work(Stop::default()), 3), Seen::default());
     let mut take = |merge: &mut Merge, source: u32, index: u32, ok: u64| {
-        let summary = merge.take_encoded(source, &wire::encode(&second(index, ok))).unwrap();
+        let encoded = wire::encode(&second(index, ok));
+        let summary = merge.take_encoded(source, &encoded).unwrap().summary();
         assert_eq!((summary.index, summary.ok), (index, ok));
         merge.emit(&mut seen);
         std::mem::take(&mut seen.0)

@@ -63,6 +63,7 @@ fn work(workers: u32, source: SourcePlan, stop: Stop) -> Work {
         stop,
         source,
         finale: None,
+        copies: 1,
         actions: 2,
         seed: 7,
         stream: [0, 0],

@@ -1,6 +1,7 @@
 //! What a run on drivers leaves behind of each of them.
 
 use crate::host::Host;
+use crate::kind::OperationClass;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -54,6 +55,10 @@ pub struct Share {
     pub failed: u64,
     /// Bytes that the successful ones moved.
     pub bytes: u64,
+    /// Bytes that its reads moved, in the window and outside.
+    pub read_bytes: u64,
+    /// Bytes that its writes moved likewise.
+    pub written_bytes: u64,
     /// When its first operation was sent, measured or not, on the controller's clock.
     pub first_sent_ns: Option<u64>,
     /// Whether all that it did arrived here. If not, the driver was lost, and what it did after its last second is missing.
@@ -69,6 +74,15 @@ impl Share {
         self.failed = self.failed.saturating_add(second.failed);
         self.bytes = self.bytes.saturating_add(second.bytes);
         self.series.push(second);
+    }
+
+    /// Adds what an action moved, in the window and outside.
+    pub fn add_moved(&mut self, class: &OperationClass, bytes: u64) {
+        match class {
+            OperationClass::Read => self.read_bytes = self.read_bytes.saturating_add(bytes),
+            OperationClass::Write => self.written_bytes = self.written_bytes.saturating_add(bytes),
+            _ => {}
+        }
     }
 }
 

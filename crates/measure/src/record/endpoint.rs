@@ -2,6 +2,7 @@
 
 use crate::counts::FaultCounts;
 use crate::histogram::Histogram;
+use crate::tally::Tally;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -16,6 +17,8 @@ pub enum EndpointKind {
     Shared,
     /// Instances: each a storage of its own, which only the load has in common with the others.
     Instance,
+    /// Drivers, each on volumes of its own.
+    Driver,
 }
 
 /// What a work did at one of its target's endpoints, over all its operations: those due within the window. Where endpoints are
@@ -23,7 +26,7 @@ pub enum EndpointKind {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndpointUse {
-    /// Scheme, host and port; of an instance also what tells it from the others.
+    /// Scheme, host and port; of an instance also what tells it from the others; of a driver its name.
     pub endpoint: String,
     /// What it is.
     pub kind: EndpointKind,
@@ -56,6 +59,15 @@ impl EndpointUse {
         self.response.add(&other.response);
         add_seconds(&mut self.ok_by_second, &other.ok_by_second);
         add_seconds(&mut self.failed_by_second, &other.failed_by_second);
+    }
+
+    /// Adds the numbers of an action: all but their times.
+    pub fn add_tally(&mut self, tally: &Tally) {
+        self.ok = self.ok.saturating_add(tally.ok);
+        self.late = self.late.saturating_add(tally.late);
+        self.early = self.early.saturating_add(tally.early);
+        self.bytes = self.bytes.saturating_add(tally.bytes);
+        self.faults.add(&tally.faults);
     }
 
     /// Keeps a second: its successes and its failures.

@@ -21,6 +21,8 @@ pub struct Proof {
     /// What this process and the programs that it ran caused meanwhile, on any device; `None` where the kernel does not
     /// count it.
     pub own: Option<OwnIo>,
+    /// The same of each driver's process, where several have volumes.
+    pub drivers: Vec<DriverIo>,
     /// What the OSDs of the cluster under the volumes counted meanwhile, whoever caused it; `None` where there is no
     /// cluster, or it could not be asked.
     pub osds: Option<OsdUse>,
@@ -58,6 +60,7 @@ impl Proof {
         self.cycles.extend(other.cycles);
         // Both have asked for the same process.
         self.own = self.own.or(other.own);
+        add(&mut self.drivers, other.drivers);
         self.osds = self.osds.or(other.osds);
         // Each engine has read the counters of its own volumes' devices: of one that both have, once is enough.
         let known: Vec<String> = self.devices.iter().map(|device| device.device.clone()).collect();
@@ -154,6 +157,31 @@ pub struct DeviceUse {
     pub behind: Option<Behind>,
 }
 
+impl DeviceUse {
+    /// Adds what another process read of the same device's counters at nearly the same times: the device has counted for both, so the
+    /// larger counts cover both.
+    pub fn cover(&mut self, other: DeviceUse) {
+        add(&mut self.volumes, other.volumes);
+        for (own, other) in [
+            (&mut self.reads, other.reads),
+            (&mut self.read_bytes, other.read_bytes),
+            (&mut self.writes, other.writes),
+            (&mut self.written_bytes, other.written_bytes),
+            (&mut self.discards, other.discards),
+            (&mut self.discarded_bytes, other.discarded_bytes),
+            (&mut self.flushes, other.flushes),
+            (&mut self.busy_ns, other.busy_ns),
+            (&mut self.waited_ns, other.waited_ns),
+        ] {
+            *own = other.max(*own);
+        }
+        if let (Some(own), Some(other)) = (&mut self.behind, other.behind) {
+            own.read_bytes = other.read_bytes.max(own.read_bytes);
+            own.written_bytes = other.written_bytes.max(own.written_bytes);
+        }
+    }
+}
+
 /// Differences of counters of BlueStore, summed over the OSDs of a cluster (`ceph tell osd.* perf dump bluestore`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
@@ -186,6 +214,17 @@ pub struct OwnIo {
     pub read_bytes: u64,
     /// Bytes that it wrote to files and devices.
     pub written_bytes: u64,
+}
+
+/// What one driver's process moved between storage and memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct DriverIo {
+    /// Which driver of the run.
+    pub driver: u32,
+    /// What its process moved, and the programs that it ran.
+    #[serde(flatten)]
+    pub own: OwnIo,
 }
 
 /// What is under the file of a loop device.

@@ -156,6 +156,7 @@ pub(crate) fn work(
             stop,
             source,
             finale: None,
+            copies: 1,
             actions: count,
             seed: context.seed,
             stream: place.stream,

@@ -2,8 +2,11 @@
 
 use crate::text::{escape, plain_name};
 
-/// Width of every figure, in pixels.
+/// Width of figures, in pixels: two fit side by side.
 pub(super) const WIDTH: u32 = 540;
+
+/// Width of figures that have a page's whole width, in pixels.
+pub(super) const WHOLE_WIDTH: u32 = 1112;
 
 /// Height of the title and width of the margin that only a stand-alone figure has: a page has its own.
 const TITLE_HEIGHT: u32 = 34;
@@ -28,6 +31,7 @@ pub struct Figure {
     pub stage: String,
     /// The work that it is about, by its name; empty: all of the stage.
     pub work: String,
+    width: u32,
     height: u32,
     body: String,
 }
@@ -41,9 +45,15 @@ impl Figure {
             description: description.into(),
             stage: String::new(),
             work: String::new(),
+            width: WIDTH,
             height: height.max(1),
             body,
         }
+    }
+
+    /// The same drawing, which has a page's whole width.
+    pub(super) fn whole_width(self) -> Self {
+        Self { width: WHOLE_WIDTH, ..self }
     }
 
     /// The same figure under another name.
@@ -65,8 +75,9 @@ impl Figure {
     pub(crate) fn inline(&self, id: &str) -> String {
         let id = plain_name(id);
         format!(
-            "<svg class=\"fig\" role=\"img\" viewBox=\"0 0 {WIDTH} {}\" aria-labelledby=\"{id}-t {id}-d\">\
+            "<svg class=\"fig\" role=\"img\" viewBox=\"0 0 {} {}\" aria-labelledby=\"{id}-t {id}-d\">\
              <title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{}</svg>",
+            self.width,
             self.height,
             escape(&self.title),
             escape(&self.description),
@@ -76,7 +87,7 @@ impl Figure {
 
     /// Width and height of the stand-alone figure, in pixels.
     pub(super) fn size(&self) -> (u32, u32) {
-        (WIDTH + 2 * MARGIN, self.height + TITLE_HEIGHT + MARGIN)
+        (self.width + 2 * MARGIN, self.height + TITLE_HEIGHT + MARGIN)
     }
 
     /// The figure as a complete SVG document on white paper that any program can show: its style has plain values, for

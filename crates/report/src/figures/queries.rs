@@ -1,7 +1,7 @@
 //! When queries ran: a row for each stream, a bar for each query, on the axis of time that charts of nodes have.
 
 use super::chart::COLOURS;
-use super::figure::{Figure, WIDTH};
+use super::figure::{Figure, WHOLE_WIDTH};
 use super::path::put;
 use super::scale::Scale;
 use super::series::seconds;
@@ -12,7 +12,7 @@ use tidemark_measure::units;
 
 /// Where bars begin and end, in pixels, and the height of the axis.
 const LEFT: f64 = 62.0;
-const RIGHT: f64 = WIDTH as f64 - 24.0;
+const RIGHT: f64 = WHOLE_WIDTH as f64 - 24.0;
 const AXIS: f64 = 36.0;
 
 /// Rows of a figure of their own.
@@ -121,7 +121,7 @@ pub fn queries_over_time(used: &TablesUse) -> Option<Figure> {
     ROWS.bars(&mut body, bars.collect());
     let bottom = ROWS.bottom(streams as usize) + 4.0;
     put(&mut body, format_args!("<path class=\"axis\" d=\"M{LEFT} {bottom:.1}H{RIGHT}\"/>"));
-    for (value, label) in scale.time_ticks(6) {
+    for (value, label) in scale.time_ticks(12) {
         let (x, text) = (LEFT + (RIGHT - LEFT) * scale.place(value), escape(&label));
         put(&mut body, format_args!("<path class=\"axis\" d=\"M{x:.1} {bottom:.1}v4\"/>"));
         put(
@@ -150,7 +150,8 @@ pub fn queries_over_time(used: &TablesUse) -> Option<Figure> {
         units::duration_ns(end),
         longest.join(", ")
     );
-    Some(Figure::new("queries", "Queries over time", &description, (bottom + AXIS) as u32, body))
+    let figure = Figure::new("queries", "Queries over time", &description, (bottom + AXIS) as u32, body);
+    Some(figure.whole_width())
 }
 
 #[cfg(test)]

@@ -181,6 +181,7 @@ pub(crate) fn work(place: WorkPlace, mut table: Table<'_>, instances: &Instances
             stop,
             source,
             finale: None,
+            copies: 1,
             actions: labels.len() as u16,
             seed,
             stream: place.stream,

@@ -25,6 +25,7 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
         protocol: protocol::VERSION,
         tidemark: env!("CARGO_PKG_VERSION").into(),
         name: arguments.name.clone().unwrap_or_else(|| host.name.clone()),
+        machine: provenance::machine(),
         host,
         instance: RandomState::new().build_hasher().finish(),
     };

@@ -37,14 +37,17 @@ const NONE: &str = "-";
 const MEASURED: [&str; 9] =
     ["operation", "repeats", "rate", "+-", "bandwidth", "mean", "p50", "p99", "p99.9"];
 
-/// One row per operation of every stage that did something; of a sweep, one per operation of every point.
+/// One row per operation of every stage that did something; of a sweep, one per operation of every point. Queries on tables have a
+/// table of their own.
 pub(crate) fn table(run: &Run) -> String {
     let mut rows = vec![HEADINGS.map(str::to_owned).to_vec()];
     // A completed stage with a reason had nothing to do.
     let needless = |stage: &Stage| stage.state == State::Completed && !stage.reason.is_empty();
     for stage in run.stages.iter().filter(|stage| stage.cell.is_none() && !needless(stage)) {
-        let works = stage.works.iter();
-        rows.extend(works.flat_map(|work| work.operations.iter().map(|one| row(stage, work, one))));
+        for work in &stage.works {
+            let others = work.operations.iter().filter(|one| !tidemark_report::is_query(stage, work, one));
+            rows.extend(others.map(|one| row(stage, work, one)));
+        }
     }
     let mut tables: Vec<String> = Vec::new();
     if rows.len() > 1 {
@@ -56,10 +59,9 @@ pub(crate) fn table(run: &Run) -> String {
         tables.push(aligned(&rows, 2));
     }
     tables.extend(sweeps(run).iter().map(points));
-    let databases = tidemark_report::database_counters(run);
-    if !databases.is_empty() {
-        tables.push(aligned(&databases, 2));
-    }
+    let more = [(tidemark_report::query_rows(run), 1), (tidemark_report::database_counters(run), 2)];
+    tables
+        .extend(more.iter().filter(|(rows, _)| !rows.is_empty()).map(|(rows, words)| aligned(rows, *words)));
     tables.join("\n\n")
 }
 

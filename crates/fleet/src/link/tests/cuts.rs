@@ -11,7 +11,7 @@ const MESSAGES: u64 = 4_000;
 fn number(heard: &FromDriver) -> Option<u64> {
     match heard {
         FromDriver::Message(up) => match &**up {
-            Up::Prepared { run, targets } => {
+            Up::Prepared { run, targets, .. } => {
                 assert_eq!(targets.len() as u64, *run % 5);
                 Some(*run)
             }
@@ -28,7 +28,8 @@ fn number(heard: &FromDriver) -> Option<u64> {
 
 fn talk(link: &Link, run: u64) {
     if run.is_multiple_of(3) {
-        link.send(Up::Prepared { run, targets: vec!["somewhere".into(); run as usize % 5] });
+        let targets = vec!["somewhere".into(); run as usize % 5];
+        link.send(Up::Prepared { run, targets, holdings: Vec::new() });
     } else {
         let interval = vec![run as u8; run as usize % 300];
         link.second(Second { run, stage: 1, work: 2, interval });
@@ -160,6 +161,7 @@ fn prepare(description: String) -> Down {
     };
     Down::Prepare {
         run: 1,
+        driver: "d".into(),
         plan: PackedPlan::new(&plan).unwrap(),
         open_files: 0,
         writer: 0,

@@ -100,7 +100,8 @@ fn nonsense_ends_the_session_with_a_reason_for_both_sides() {
             serde_json::json!({ "message": { "number": number, "ack": ack, "body": body } }).to_string(),
         )
     };
-    let body = || serde_json::to_value(Up::Prepared { run: 1, targets: Vec::new() }).unwrap();
+    let body =
+        || serde_json::to_value(Up::Prepared { run: 1, targets: Vec::new(), holdings: Vec::new() }).unwrap();
     let words = [
         (Message::text("?"), "cannot be read"),
         (Message::text("[".repeat(100_000)), "cannot be read"),
@@ -166,7 +167,7 @@ fn a_session_is_not_resumed_without_its_secret() {
     let mut thief = Caller::new(&host);
     thief.send_json(&serde_json::json!({ "hello": { "hello": hello("d1"), "resume": resume } }));
     assert!(thief.end("refused").contains("already joined"));
-    link.send(Up::Prepared { run: 1, targets: Vec::new() });
+    link.send(Up::Prepared { run: 1, targets: Vec::new(), holdings: Vec::new() });
     assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, FromDriver::Message(_)))));
 }
 
@@ -175,7 +176,8 @@ fn a_rehearsal_takes_what_drivers_say_and_stops_at_nonsense() {
     let hello =
         serde_json::to_vec(&serde_json::json!({"hello": {"hello": hello("d1"), "resume": null}})).unwrap();
     let pong = br#"{"pong":{"at_ns":1,"received_ns":2,"sent_ns":3,"ack":0}}"#;
-    let prepared = br#"{"message":{"number":1,"ack":0,"body":{"prepared":{"run":1,"targets":[]}}}}"#;
+    let prepared =
+        br#"{"message":{"number":1,"ack":0,"body":{"prepared":{"run":1,"targets":[],"holdings":[]}}}}"#;
     assert_eq!(rehearse([(true, &pong[..]), (true, prepared), (true, prepared), (true, pong)]), 4);
     assert_eq!(rehearse([(true, &pong[..]), (true, b"{"), (true, pong)]), 1);
     assert_eq!(rehearse([(false, &[0xff; 3][..])]), 0);

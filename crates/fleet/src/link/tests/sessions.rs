@@ -17,7 +17,7 @@ fn a_driver_that_the_controller_gave_up_begins_a_new_session() {
         matches!(next(&link), FromController::SessionLost(reason) if reason.contains("gave this driver up"))
     );
     assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));
-    link.send(Up::Prepared { run: 3, targets: Vec::new() });
+    link.send(Up::Prepared { run: 3, targets: Vec::new(), holdings: Vec::new() });
     assert!(link.settle(TIMEOUT));
     wait(|| host.presence("d1") == Some(Presence::Present));
     assert_eq!(host.member("d1").unwrap().run, Some(3));
@@ -26,7 +26,7 @@ fn a_driver_that_the_controller_gave_up_begins_a_new_session() {
     assert_eq!(host.member("d1").unwrap().run, Some(3));
     host.fleet.release_from("d1", 3);
     let heard = host.claim("d1", 5);
-    link.send(Up::Prepared { run: 5, targets: Vec::new() });
+    link.send(Up::Prepared { run: 5, targets: Vec::new(), holdings: Vec::new() });
     assert!(
         matches!(heard.recv_timeout(TIMEOUT), Ok((7, FromDriver::Message(up))) if matches!(*up, Up::Prepared { run: 5, .. }))
     );
@@ -37,7 +37,7 @@ fn a_controller_that_does_not_know_the_session_begins_a_new_one() {
     let host = Host::new(options());
     let network = Network::new(&host);
     let link = host.driver("d1", network.address);
-    link.send(Up::Prepared { run: 3, targets: Vec::new() });
+    link.send(Up::Prepared { run: 3, targets: Vec::new(), holdings: Vec::new() });
     assert!(link.settle(TIMEOUT));
     // Another controller answers at the same address from now on.
     let other = Host::new(options());
@@ -48,7 +48,7 @@ fn a_controller_that_does_not_know_the_session_begins_a_new_one() {
     assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));
     wait(|| other.presence("d1") == Some(Presence::Present));
     let heard = other.claim("d1", 1);
-    link.send(Up::Prepared { run: 1, targets: Vec::new() });
+    link.send(Up::Prepared { run: 1, targets: Vec::new(), holdings: Vec::new() });
     assert!(
         matches!(heard.recv_timeout(TIMEOUT), Ok((7, FromDriver::Message(up))) if matches!(*up, Up::Prepared { run: 1, .. }))
     );

@@ -5,7 +5,7 @@ use super::*;
 use crate::judge;
 use tidemark_measure::host::Host;
 use tidemark_measure::kind::WorkKind;
-use tidemark_measure::record::{Lost, ShareSecond};
+use tidemark_measure::record::{EndpointUse, Lost, ShareSecond};
 
 /// The healthy run (400 op/s for 20 s by 4 workers), put on by four drivers with a worker each.
 fn by_drivers(run: Run) -> Run {
@@ -180,6 +180,14 @@ fn a_driver_much_slower_than_the_others_is_named() {
     let mut two = with(10);
     two.stages[0].shares.truncate(2);
     assert_eq!(said(&two, "driver-slow"), None, "two have no median");
+    let own = EndpointUse { kind: EndpointKind::Driver, ..EndpointUse::default() };
+    two.stages[0].works[0].endpoints = vec![own.clone(), own];
+    let apart = said(&two, "driver-slow").unwrap();
+    assert_eq!(
+        apart.title(),
+        "driver d1 did less than half of what the others did",
+        "each has volumes of its own"
+    );
     let mut few = with(0);
     few.stages[0].shares.iter_mut().for_each(|share| share.series.truncate(1));
     few.stages[0].shares.iter_mut().skip(1).for_each(|share| share.series[0].ok = 99);

@@ -1,0 +1,98 @@
+//! What tells a file, a device or an image from all others, by whatever name it is reached.
+
+use crate::job::{Place, Volume};
+use rustix::fs::{major, minor};
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::metadata;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::Path;
+
+/// What tells a file or a device from all others of this kernel, containers included.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Identity {
+    /// A file, by its file system and its number there.
+    File {
+        device: u64,
+        inode: u64,
+    },
+    Device(u64),
+    /// A file that does not exist yet, by its directory and its name.
+    New {
+        device: u64,
+        inode: u64,
+        name: OsString,
+    },
+}
+
+impl Identity {
+    /// Of what is at a path, or will be; `None` where nothing can be.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        match metadata(path) {
+            Ok(found) if found.file_type().is_block_device() => Some(Self::Device(found.rdev())),
+            Ok(found) => Some(Self::File { device: found.dev(), inode: found.ino() }),
+            Err(_) => {
+                let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+                let found = metadata(directory.unwrap_or(Path::new("."))).ok()?;
+                Some(Self::New {
+                    device: found.dev(),
+                    inode: found.ino(),
+                    name: path.file_name()?.to_owned(),
+                })
+            }
+        }
+    }
+
+    /// Of a loop device: its file.
+    fn behind(&self) -> Option<Self> {
+        let Identity::Device(device) = self else { return None };
+        let file = format!("/sys/dev/block/{}:{}/loop/backing_file", major(*device), minor(*device));
+        Self::of(Path::new(std::fs::read_to_string(file).ok()?.trim_end_matches('\n')))
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |device: &u64| format!("{}:{}", major(*device), minor(*device));
+        match self {
+            Identity::File { device, inode } => write!(formatter, "file {inode} on {}", number(device)),
+            Identity::Device(device) => write!(formatter, "device {}", number(device)),
+            Identity::New { device, inode, name } => {
+                write!(formatter, "{} in {inode} on {}", name.display(), number(device))
+            }
+        }
+    }
+}
+
+/// What a volume is, in words that are the same only for one and the same; of files and devices, on one machine. A loop device is its file
+/// as well.
+pub(crate) fn all(volume: &Volume) -> Vec<String> {
+    let path = match &volume.place {
+        Place::Rbd(rbd) => return vec![format!("image {}/{}", rbd.pool, rbd.image)],
+        Place::File(path) | Place::Device(path) => path,
+    };
+    let own = Identity::of(path);
+    let behind = own.as_ref().and_then(Identity::behind);
+    own.into_iter().chain(behind).map(|identity| identity.to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_itself_by_every_name_before_and_after_it_is_made() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::create_dir(at("d")).unwrap();
+        std::os::unix::fs::symlink(at("d"), at("ds")).unwrap();
+        let of = |name: &str| all(&Volume { place: Place::File(at(name)), size: 4096 });
+        assert_eq!(of("d/new"), of("ds/new"));
+        assert_ne!(of("d/new"), of("d/newer"));
+        assert_ne!(of("d/new"), of("new"), "another directory");
+        std::fs::write(at("d/new"), "x").unwrap();
+        std::fs::hard_link(at("d/new"), at("hard")).unwrap();
+        assert_eq!((of("d/new"), of("d/new").len()), (of("hard"), 1));
+        assert_eq!(Identity::of(&at("nowhere/x")), None);
+    }
+}

@@ -1,0 +1,136 @@
+//! The proofs of a stage's drivers as one.
+
+use tidemark_measure::record::{DataCheck, DeviceUse, DriverIo, Proof};
+
+/// What a driver says for its part of a stage.
+pub(crate) struct Told {
+    /// Its number in the run.
+    pub(crate) driver: usize,
+    pub(crate) name: String,
+    /// What tells its machine from others; empty where that is not known.
+    pub(crate) machine: String,
+    pub(crate) host: String,
+    pub(crate) proof: Proof,
+}
+
+/// Joins the proofs of several drivers: each statement has its driver's name. A device of a machine that several of them are on has counted
+/// for all of them, and counts once.
+pub(crate) fn join(mut proofs: Vec<Told>, remarks: Vec<String>) -> Option<Proof> {
+    if proofs.len() < 2 {
+        let Told { mut proof, .. } = proofs.pop()?;
+        proof.setup.extend(remarks);
+        return Some(proof);
+    }
+    let mut all = Proof { direct: true, setup: remarks, ..Proof::default() };
+    let machines: Vec<String> = proofs.iter().map(|told| told.machine.clone()).collect();
+    let mut devices: Vec<(String, DeviceUse)> = Vec::new();
+    let has_volumes = |told: &&Told| told.proof.own.is_some();
+    let apart = proofs.iter().filter(has_volumes).count() > 1;
+    for Told { driver, name, machine, host, proof } in proofs {
+        all.cache = proof.cache;
+        all.direct &= proof.direct;
+        all.setup.extend(proof.setup.into_iter().map(|text| format!("{name}: {text}")));
+        all.unchecked.extend(proof.unchecked.into_iter().map(|text| format!("{name}: {text}")));
+        all.add_databases(proof.databases, proof.aborts);
+        all.add_ledgers(proof.ledgers);
+        all.add_figures(proof.figures);
+        all.add_tables(proof.tables);
+        all.commits.extend(proof.commits);
+        let new = |check: &DataCheck| !all.checks.contains(check);
+        let checks: Vec<DataCheck> = proof.checks.into_iter().filter(new).collect();
+        all.checks.extend(checks);
+        // The OSDs of a cluster count for all of its clients.
+        all.osds = all.osds.or(proof.osds);
+        if let Some(own) = proof.own {
+            let sum = all.own.get_or_insert_default();
+            sum.read_bytes = sum.read_bytes.saturating_add(own.read_bytes);
+            sum.written_bytes = sum.written_bytes.saturating_add(own.written_bytes);
+            if apart {
+                all.drivers.push(DriverIo { driver: driver as u32, own });
+            }
+        }
+        let shared = !machine.is_empty() && machines.iter().filter(|other| **other == machine).count() > 1;
+        let place = if shared { &host } else { &name };
+        for device in proof.devices {
+            let key = if shared {
+                format!("{machine} {}", device.device)
+            } else {
+                format!("{name}:{}", device.device)
+            };
+            match devices.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, known)) => known.cover(device),
+                None => {
+                    let named = format!("{place}:{}", device.device);
+                    devices.push((key, DeviceUse { device: named, ..device }));
+                }
+            }
+        }
+    }
+    all.devices = devices.into_iter().map(|(_, device)| device).collect();
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_measure::record::{CommitsUse, OwnIo, QueryUse, TablesUse};
+
+    /// What a driver on a machine says.
+    fn told(driver: usize, machine: &str, proof: Proof) -> Told {
+        let name = ["a", "b", "c"][driver].to_owned();
+        Told { driver, name, machine: machine.into(), host: format!("host-{machine}"), proof }
+    }
+
+    #[test]
+    fn a_device_of_one_machine_counts_once_and_what_processes_moved_adds_up() {
+        let proof = |volume: &str, written_bytes| {
+            let device = DeviceUse {
+                device: "vda".into(),
+                volumes: vec![volume.into()],
+                written_bytes,
+                ..DeviceUse::default()
+            };
+            let own = OwnIo { read_bytes: 1, written_bytes: 40 };
+            Proof { devices: vec![device], own: Some(own), direct: true, ..Proof::default() }
+        };
+        let of = |machines: [&str; 3]| {
+            let proofs =
+                [("/v-a", 100), ("/v-b", 103), ("/v-c", 90)].map(|(volume, bytes)| proof(volume, bytes));
+            let all = (0..)
+                .zip(machines)
+                .zip(proofs)
+                .map(|((driver, machine), proof)| told(driver, machine, proof));
+            join(all.collect(), Vec::new()).unwrap()
+        };
+        let devices = |proof: &Proof| {
+            proof
+                .devices
+                .iter()
+                .map(|one| (one.device.clone(), one.volumes.len(), one.written_bytes))
+                .collect::<Vec<_>>()
+        };
+        let two = of(["one", "one", "two"]);
+        assert_eq!(devices(&two), [("host-one:vda".to_owned(), 2, 103), ("c:vda".to_owned(), 1, 90)]);
+        assert_eq!(two.own, Some(OwnIo { read_bytes: 3, written_bytes: 120 }));
+        assert_eq!(
+            two.drivers.iter().map(|one| (one.driver, one.own.written_bytes)).collect::<Vec<_>>(),
+            [(0, 40), (1, 40), (2, 40)]
+        );
+        assert_eq!(devices(&of(["", "", ""])).len(), 3, "machines that are not known are taken for several");
+    }
+
+    #[test]
+    fn streams_of_several_drivers_are_one_work_and_what_one_committed_is_there() {
+        let query = |stream| QueryUse { stream, took_ns: u64::from(stream), ..QueryUse::default() };
+        let asked = |streams: &[u32]| TablesUse {
+            work: "load".into(),
+            queries: streams.iter().copied().map(query).collect(),
+            ..TablesUse::default()
+        };
+        let one = Proof { tables: vec![asked(&[1, 3])], ..Proof::default() };
+        let commits = vec![CommitsUse { work: "commits".into(), ..CommitsUse::default() }];
+        let other = Proof { tables: vec![asked(&[2])], commits: commits.clone(), ..Proof::default() };
+        let joined = join(vec![told(0, "one", one), told(1, "two", other)], Vec::new()).unwrap();
+        assert_eq!((joined.tables, joined.commits), (vec![asked(&[1, 2, 3])], commits));
+    }
+}
