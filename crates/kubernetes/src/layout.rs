@@ -35,7 +35,7 @@ pub enum Deployment {
 
 /// Which layout it is. The names are those of the lab's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Everything of BlueStore (data, RocksDB's metadata, write-ahead log) on one device.
     Baseline,
     /// Metadata and write-ahead log on a fast class.
@@ -48,7 +48,7 @@ pub enum Kind {
 
 impl Kind {
     /// Its name: `baseline`, `reference-1`, `reference-2` or `external`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Baseline => "baseline",
             Kind::Reference1 => "reference-1",
@@ -218,7 +218,7 @@ pub enum Cache {
 
 impl Cache {
     /// How the names of its devices begin. A device that is not one of these would be the disk behind the cache.
-    pub fn prefix(self) -> &'static str {
+    pub(crate) fn prefix(self) -> &'static str {
         match self {
             Cache::OpenCas => "/dev/cas",
             Cache::DmCache => "/dev/mapper/",

@@ -27,8 +27,8 @@ mod rook;
 
 pub use document::{LAYOUT, read};
 pub use layout::{
-    Cache, Cluster, Deployment, FailureDomain, FileSystem, Gateways, Kind, Layout, Media, Monitors,
-    ObjectStore, Pool, Template,
+    Cache, Cluster, Deployment, FailureDomain, FileSystem, Gateways, Layout, Media, Monitors, ObjectStore,
+    Pool, Template,
 };
 pub use manifest::{Manifest, NotWritten, yaml};
 pub use needs::{Claimed, Needs};

@@ -31,13 +31,35 @@ pub(crate) const SUBDOMAIN: Parsed<String> = Parsed("name", |text| match is_subd
     )),
 });
 
+/// The name that somebody gave to a pool or a file system of Ceph's, which may be more than a label.
+pub(crate) const OF_CEPH: Parsed<String> = Parsed("name", |text| {
+    let is_plain = |one: u8| one.is_ascii_alphanumeric() || matches!(one, b'.' | b'_' | b'-');
+    match !text.is_empty() && text.len() <= LONGEST_SUBDOMAIN && text.bytes().all(is_plain) {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::new(
+            format!("'{text}' is not a name of Ceph's"),
+            "write letters, digits, dots, underscores and hyphens, as `ceph osd pool ls` or `ceph fs ls` shows the name",
+        )),
+    }
+});
+
+/// What Rook's own Secrets and ConfigMaps begin with; a claim makes one of each, of its own name.
+const OF_ROOK: &str = "rook-";
+
 /// A label that is also a bucket's name.
-pub(crate) const BUCKET: Parsed<String> = Parsed("name", |text| match is_label(text) && text.len() >= 3 {
-    true => Ok(text.to_owned()),
-    false => Err(Problem::new(
-        format!("'{text}' is not a name for a bucket and its claim"),
-        "write 3 to 63 lower-case letters, digits and hyphens, with a letter first and no hyphen last",
-    )),
+pub(crate) const BUCKET: Parsed<String> = Parsed("name", |text| {
+    if text.starts_with(OF_ROOK) {
+        let message =
+            format!("'{text}' may be the name of a Secret of Rook's, and the claim would make one, too");
+        return Err(Problem::new(message, format!("choose a name that does not begin with {OF_ROOK}")));
+    }
+    match is_label(text) && text.len() >= 3 {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::new(
+            format!("'{text}' is not a name for a bucket and its claim"),
+            "write 3 to 63 lower-case letters, digits and hyphens, with a letter first and no hyphen last",
+        )),
+    }
 });
 
 /// The address of a server: an IP address, or a name.
@@ -133,6 +155,9 @@ mod tests {
         );
         assert!(["", ".", "a..b", "a.-b", "Node"].into_iter().all(|name| SUBDOMAIN.read(name).is_err()));
         assert!(BUCKET.read("ab").is_err() && BUCKET.read("abc").is_ok());
+        assert!(BUCKET.read("rook-ceph-mon").is_err(), "Rook has a Secret of that name");
+        assert!(["replicapool", "cephfs_data", ".mgr"].into_iter().all(|name| OF_CEPH.read(name).is_ok()));
+        assert!(["", "a b", "µ", "a/b"].into_iter().all(|name| OF_CEPH.read(name).is_err()));
     }
 
     #[test]

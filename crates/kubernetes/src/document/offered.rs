@@ -2,9 +2,9 @@
 
 use super::{MOST, Taken, must_have};
 use crate::layout::{DATA_POOL_OF_OURS, FailureDomain, FileSystem, Gateways, Kind, ObjectStore, Pool};
-use crate::names::{ADDRESS, BUCKET, LABEL, SUBDOMAIN};
+use crate::names::{ADDRESS, BUCKET, LABEL, OF_CEPH, SUBDOMAIN};
 use std::ops::Range;
-use tidemark_keys::kinds::{Flag, Kind as _, Parsed, Text, Whole};
+use tidemark_keys::kinds::{Flag, Kind as _, Parsed, Whole};
 use tidemark_keys::shapes::{List, Map, OneOrList};
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Document, Key, Mapping, Table};
@@ -27,14 +27,14 @@ static OWN_CLASS: Key<Parsed<String>> =
 static PLACEMENT_GROUPS: Key<Whole<u32>> =
     Key::new("placement_groups", "How many placement groups it has for good", Whole(1, 1 << 16))
         .otherwise("Ceph changes their number as the pool grows");
-static POOL_NAME: Key<Text> = Key::new("name", "Its name", Text).required("write its name");
+static POOL_NAME: Key<Parsed<String>> = Key::new("name", "Its name", OF_CEPH).required("write its name");
 static POOL: Mapping = Mapping::new(
     "pool",
     "A pool for block volumes",
     &[&POOL_NAME, &REPLICAS, &ALLOW_LOSS, &PLACEMENT_GROUPS, &OWN_CLASS],
 );
-static DATA_POOL: Key<Text> =
-    Key::new("pool", "The pool of its data", Text).otherwise("`external`: required");
+static DATA_POOL: Key<Parsed<String>> =
+    Key::new("pool", "The pool of its data", OF_CEPH).otherwise("`external`: required");
 static FILE_SYSTEM: Mapping = Mapping::new(
     "file system",
     "A file system",
@@ -141,13 +141,10 @@ fn replicas(table: &mut Table<'_>, ground: Ground, document: &Document<'_>) -> O
 /// The name of what is offered, whose kind depends on who makes it, and the place of the name.
 fn offered_name(table: &mut Table<'_>, kind: Kind) -> Option<(String, Range<usize>)> {
     table.used_by(format!("the layout {}", kind.name()));
-    table.get(&POOL_NAME)?;
+    let name = table.get(&POOL_NAME)?;
     let node: &Node = &table.entry(&POOL_NAME)?.node;
-    let name = match kind {
-        // Ceph's own names may have more in them.
-        Kind::External => table.one(&POOL_NAME, &Text, node),
-        _ => table.one(&POOL_NAME, &LABEL, node),
-    };
+    // What we make is also a resource of Kubernetes.
+    let name = if kind == Kind::External { Some(name) } else { table.one(&POOL_NAME, &LABEL, node) };
     Some((name?, node.span.clone()))
 }
 
@@ -155,18 +152,19 @@ fn offered_name(table: &mut Table<'_>, kind: Kind) -> Option<(String, Range<usiz
 fn own_class(
     table: &mut Table<'_>,
     key: &'static Key<Parsed<String>>,
-    name: &(String, Range<usize>),
+    name: Option<&(String, Range<usize>)>,
     classes: &mut Taken,
     document: &Document<'_>,
 ) -> Option<String> {
-    let (class, span) = match table.entry(key) {
-        Some(entry) => (table.get(key)?, entry.node.span.clone()),
-        None if SUBDOMAIN.read(&name.0).is_ok() => name.clone(),
-        None => {
-            let message = format!("'{}' cannot be the name of a storage class", name.0);
-            document.log.error(&name.1, message, "add the name of its class, as in `class: block`");
+    let (class, span) = match (table.entry(key), name) {
+        (Some(entry), _) => (table.get(key)?, entry.node.span.clone()),
+        (None, Some((name, span))) if SUBDOMAIN.read(name).is_ok() => (name.clone(), span.clone()),
+        (None, Some((name, span))) => {
+            let message = format!("'{name}' cannot be the name of a storage class");
+            document.log.error(span, message, "add the name of its class, as in `class: block`");
             return None;
         }
+        (None, None) => return None,
     };
     classes.take(&class, "a class of volumes or buckets", &span, document);
     Some(class)
@@ -183,7 +181,7 @@ fn pool(
     let is_ours = ground.kind != Kind::External;
     let replicas = is_ours.then(|| replicas(&mut table, ground, document));
     let placement_groups = if is_ours { table.get(&PLACEMENT_GROUPS) } else { None };
-    let class = name.as_ref().and_then(|name| own_class(&mut table, &OWN_CLASS, name, classes, document));
+    let class = own_class(&mut table, &OWN_CLASS, name.as_ref(), classes, document);
     table.finish();
     let (name, span) = name?;
     names.take(&name, "a pool", &span, document);
@@ -209,7 +207,7 @@ fn file_system(
         must_have(&mut table, &DATA_POOL, "write the name of the pool that has its data");
     }
     let theirs = if is_ours { None } else { table.get(&DATA_POOL) };
-    let class = name.as_ref().and_then(|name| own_class(&mut table, &OWN_CLASS, name, classes, document));
+    let class = own_class(&mut table, &OWN_CLASS, name.as_ref(), classes, document);
     table.finish();
     let (name, span) = name?;
     names.take(&name, "a file system", &span, document);
@@ -247,7 +245,7 @@ fn object_store(
     if let Some(entry) = table.entry(&BUCKETS) {
         buckets.iter().for_each(|bucket| claims.take(bucket, "a bucket", &entry.node.span, document));
     }
-    let class = name.as_ref().and_then(|name| own_class(&mut table, &BUCKET_CLASS, name, classes, document));
+    let class = own_class(&mut table, &BUCKET_CLASS, name.as_ref(), classes, document);
     table.finish();
     let (name, span) = name?;
     names.take(&name, "an object store", &span, document);

@@ -78,6 +78,8 @@ fn mistakes_are_explained_at_their_place() {
         ("processors", changed(&baseline, "resources: default", "cpu: 6Gi")),
         ("resources", changed(&baseline, "resources: default", "resources: fast")),
         ("replicas of others", changed(&external, "class: block", "class: block, replicas: 3")),
+        ("a name of others", changed(&external, "name: replicapool", "name: 'µ pool'")),
+        ("a bucket with a name of Rook's", changed(&external, "[cosbench]", "[rook-ceph-mon]")),
         ("no pool", changed(&external, "pool: cephfs_data, ", "")),
         ("no addresses", changed(&external, "addresses: 10.0.0.7, ", "")),
         (

@@ -8,14 +8,21 @@ use crate::home::{self, Home};
 /// Addresses of services, which nobody uses as there is no node.
 const SERVICES: &str = "10.255.0.0/24";
 
-/// Writes all of them. What is the same already is not touched.
-pub(super) fn write(home: &Home, shape: &Shape) -> Result<(), LabError> {
+/// Makes the lab's directories, and writes the file for `kubectl`.
+pub(super) fn lay_out(home: &Home, shape: &Shape) -> Result<(), LabError> {
     for directory in [home.run(), home.logs(), home.confs(), home.etcd()] {
         home::make_directory(&directory)?;
     }
-    home::write_private(&home.server_conf(Daemon::Etcd), &etcd(home, shape))?;
-    home::write_private(&home.server_conf(Daemon::ApiServer), &api_server(home, shape))?;
     home::write_private(&home.kubeconfig(), &kubeconfig(home, shape))
+}
+
+/// Writes the settings of a daemon that is about to be started. Those of one that runs stay: it is known by them.
+pub(super) fn write(home: &Home, shape: &Shape, daemon: Daemon) -> Result<(), LabError> {
+    let text = match daemon {
+        Daemon::Etcd => etcd(home, shape),
+        _ => api_server(home, shape),
+    };
+    home::write_private(&home.server_conf(daemon), &text)
 }
 
 /// The path of a certificate or key.

@@ -224,6 +224,7 @@ impl Kubernetes {
                 None => {
                     let own = ports.iter().filter(|(owner, _)| *owner == daemon);
                     own.clone().try_for_each(|(_, port)| ports::check(daemon, *port))?;
+                    conf::write(&self.home, &self.shape, daemon)?;
                     watch.start(daemon, Under::Us)?;
                 }
             }
@@ -266,6 +267,6 @@ fn prepare(
     let access = Access { kubeconfig: home.kubeconfig() };
     Record { shape: shape.clone(), credentials: Some(access) }.save(home)?;
     certificates::make(home)?;
-    conf::write(home, &shape)?;
+    conf::lay_out(home, &shape)?;
     Ok((Kubernetes { home: home.clone(), shape }, server))
 }

@@ -5,7 +5,7 @@
 //! imports the program.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::command::Programs;
@@ -25,13 +25,17 @@ const BUILDING: Duration = Duration::from_secs(7200);
 /// The directory that has the program, in the user's cache.
 pub(super) fn api_server(programs: &Programs, progress: &mut dyn FnMut(&str)) -> Result<PathBuf, LabError> {
     let cache = home::cache_directory(|name| std::env::var_os(name))?;
+    built_in(&cache, programs, progress)
+}
+
+fn built_in(cache: &Path, programs: &Programs, progress: &mut dyn FnMut(&str)) -> Result<PathBuf, LabError> {
     let built = cache.join(format!("kubernetes-{VERSION}"));
     if built.join(NAME).is_file() {
         return Ok(built);
     }
-    home::make_directory(&cache)?;
+    home::make_directory(cache)?;
     // Half a build must not be taken for one.
-    let work = tempfile::tempdir_in(&cache).map_err(LabError::file("make a directory in", &cache))?;
+    let work = tempfile::tempdir_in(cache).map_err(LabError::file("make a directory in", cache))?;
     for (name, text) in [("go.mod", MODULE), ("go.sum", SUMS)] {
         let path = work.path().join(name);
         fs::write(&path, text).map_err(LabError::file("write", path))?;
@@ -74,6 +78,45 @@ fn stamps() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::tests::script;
+
+    /// A directory with a `nice` that becomes the program after its own words, and a `go` that does this.
+    fn go(text: &str) -> (tempfile::TempDir, Programs) {
+        let directory = tempfile::tempdir().unwrap();
+        script(&directory.path().join("nice"), "#!/bin/sh\nshift 2\nexec \"$@\"\n");
+        script(&directory.path().join("go"), &format!("#!/bin/sh\n{text}\n"));
+        let programs = Programs::new(directory.path().as_os_str().to_owned());
+        (directory, programs)
+    }
+
+    /// Writes the last but one of its words, as Go writes the program, if all that it needs is there.
+    const BUILDS: &str = r#"
+        [ -f go.mod ] && [ -f go.sum ] && [ "$1 $2 $CGO_ENABLED $GOFLAGS" = "build -trimpath 0 -mod=readonly" ] || exit 9
+        echo built >>"$0.calls"
+        /bin/mkdir -p "${5%/*}" && echo program >"$5""#;
+
+    #[test]
+    fn the_program_is_built_once_and_kept() {
+        let (directory, programs) = go(BUILDS);
+        let cache = directory.path().join("cache");
+        let built = built_in(&cache, &programs, &mut |_| {}).unwrap();
+        assert_eq!(fs::read_to_string(built.join(NAME)).unwrap(), "program\n");
+        assert_eq!(built_in(&cache, &programs, &mut |text| panic!("{text}")).unwrap(), built);
+        assert_eq!(fs::read_to_string(directory.path().join("go.calls")).unwrap(), "built\n");
+        assert_eq!(fs::read_dir(&cache).unwrap().count(), 1, "nothing else stays");
+    }
+
+    #[test]
+    fn what_go_says_is_passed_on_and_half_a_build_is_not_kept() {
+        let (directory, programs) = go("echo 'go: proxy is away' >&2; exit 1");
+        let cache = directory.path().join("cache");
+        let error = built_in(&cache, &programs, &mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains("kube-apiserver") && error.contains("go: proxy is away"), "{error}");
+        assert_eq!(fs::read_dir(&cache).unwrap().count(), 0);
+        let none = Programs::new("/nonexistent".into());
+        let error = built_in(&cache, &none, &mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains("requires Go 1.26"), "{error}");
+    }
 
     #[test]
     fn every_module_is_pinned() {
