@@ -89,7 +89,7 @@ fn mistakes_are_explained_at_their_place() {
         ("nodes of others", changed(&external, "pools:", "nodes: [a]\npools:")),
     ];
     let text: Vec<_> = cases.iter().map(|(case, said)| format!("{case}:\n{said}")).collect();
-    assert!(cases.iter().all(|(case, said)| !said.is_empty() || panic!("{case}")));
+    cases.iter().for_each(|(case, said)| assert!(!said.is_empty(), "{case}"));
     insta::assert_snapshot!("mistakes", text.join("\n\n"));
 }
 

@@ -222,8 +222,8 @@ impl Kubernetes {
             match daemon.find(&self.home)? {
                 Some(process) => watch.keep(daemon, process)?,
                 None => {
-                    let own = ports.iter().filter(|(owner, _)| *owner == daemon);
-                    own.clone().try_for_each(|(_, port)| ports::check(daemon, *port))?;
+                    let mut own = ports.iter().filter(|(owner, _)| *owner == daemon);
+                    own.try_for_each(|(_, port)| ports::check(daemon, *port))?;
                     conf::write(&self.home, &self.shape, daemon)?;
                     watch.start(daemon, Under::Us)?;
                 }

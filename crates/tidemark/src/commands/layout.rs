@@ -53,6 +53,9 @@ fn show(layout: &Layout, terminal: Terminal) {
     }
     line("needs", &format!("Rook's operator in the namespace {}", layout.operator_namespace));
     line("needs", &format!("the namespace {}", layout.namespace));
+    if needs.is_none() {
+        line("needs", "the keys that Rook's import-external-cluster.sh puts into that namespace");
+    }
     for class in needs.iter().flat_map(|needs| &needs.classes) {
         line("needs", &format!("the storage class {class}"));
     }
