@@ -240,7 +240,7 @@ impl Fake {
         match down {
             Down::Prepare { run, .. } => {
                 self.run = run;
-                self.link.send(Up::Prepared { run, targets: Vec::new() });
+                self.link.send(Up::Prepared { run, targets: Vec::new(), holdings: Vec::new() });
             }
             Down::Open { run, stage, parts } => {
                 self.parts = parts;

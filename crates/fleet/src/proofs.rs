@@ -13,7 +13,32 @@ pub(crate) struct Told {
     pub(crate) proof: Proof,
 }
 
-/// Joins the proofs of several drivers: each statement has its driver's name. A device of a machine that several of them are on has counted
+/// So many drivers that say the same are named.
+const NAMED_MOST: usize = 4;
+
+/// What several drivers say: each statement once, with the names of those who make it.
+fn named(said: Vec<(&str, &[String])>) -> Vec<String> {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (driver, texts) in &said {
+        for text in *texts {
+            match all.iter_mut().find(|(known, _)| known == text) {
+                Some((_, drivers)) => drivers.push(driver),
+                None => all.push((text, vec![driver])),
+            }
+        }
+    }
+    let from = |drivers: &[&str]| match drivers {
+        [only] => format!("driver {only}"),
+        all if all.len() == said.len() => "each driver".into(),
+        [first @ .., last] if drivers.len() <= NAMED_MOST => {
+            format!("drivers {} and {last}", first.join(", "))
+        }
+        many => format!("drivers {} and {} more", many[..NAMED_MOST].join(", "), many.len() - NAMED_MOST),
+    };
+    all.into_iter().map(|(text, drivers)| format!("{}: {text}", from(&drivers))).collect()
+}
+
+/// Joins the proofs of several drivers: each statement has the names of those who make it. A device of a machine that several of them are on has counted
 /// for all of them, and counts once.
 pub(crate) fn join(mut proofs: Vec<Told>, remarks: Vec<String>) -> Option<Proof> {
     if proofs.len() < 2 {
@@ -22,6 +47,11 @@ pub(crate) fn join(mut proofs: Vec<Told>, remarks: Vec<String>) -> Option<Proof>
         return Some(proof);
     }
     let mut all = Proof { direct: true, setup: remarks, ..Proof::default() };
+    let texts = |of: fn(&Proof) -> &[String]| {
+        proofs.iter().map(|told| (told.name.as_str(), of(&told.proof))).collect()
+    };
+    all.setup.extend(named(texts(|proof| &proof.setup)));
+    all.unchecked = named(texts(|proof| &proof.unchecked));
     let machines: Vec<String> = proofs.iter().map(|told| told.machine.clone()).collect();
     let mut devices: Vec<(String, DeviceUse)> = Vec::new();
     let has_volumes = |told: &&Told| told.proof.own.is_some();
@@ -29,8 +59,6 @@ pub(crate) fn join(mut proofs: Vec<Told>, remarks: Vec<String>) -> Option<Proof>
     for Told { driver, name, machine, host, proof } in proofs {
         all.cache = proof.cache;
         all.direct &= proof.direct;
-        all.setup.extend(proof.setup.into_iter().map(|text| format!("{name}: {text}")));
-        all.unchecked.extend(proof.unchecked.into_iter().map(|text| format!("{name}: {text}")));
         all.add_databases(proof.databases, proof.aborts);
         all.add_ledgers(proof.ledgers);
         all.add_figures(proof.figures);
@@ -39,8 +67,11 @@ pub(crate) fn join(mut proofs: Vec<Told>, remarks: Vec<String>) -> Option<Proof>
         let new = |check: &DataCheck| !all.checks.contains(check);
         let checks: Vec<DataCheck> = proof.checks.into_iter().filter(new).collect();
         all.checks.extend(checks);
-        // The OSDs of a cluster count for all of its clients.
-        all.osds = all.osds.or(proof.osds);
+        // The OSDs of a cluster count for all of its clients; who ended last has seen most of it.
+        match (&mut all.osds, proof.osds) {
+            (Some(known), Some(used)) => known.cover(&used),
+            (known, used) => *known = known.take().or(used),
+        }
         if let Some(own) = proof.own {
             let sum = all.own.get_or_insert_default();
             sum.read_bytes = sum.read_bytes.saturating_add(own.read_bytes);
@@ -73,7 +104,7 @@ pub(crate) fn join(mut proofs: Vec<Told>, remarks: Vec<String>) -> Option<Proof>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_measure::record::{CommitsUse, OwnIo, QueryUse, TablesUse};
+    use tidemark_measure::record::{CommitsUse, OsdUse, OwnIo, QueryUse, TablesUse};
 
     /// What a driver on a machine says.
     fn told(driver: usize, machine: &str, proof: Proof) -> Told {
@@ -117,6 +148,37 @@ mod tests {
             [(0, 40), (1, 40), (2, 40)]
         );
         assert_eq!(devices(&of(["", "", ""])).len(), 3, "machines that are not known are taken for several");
+    }
+
+    #[test]
+    fn the_osds_of_a_cluster_have_counted_what_the_last_driver_saw() {
+        let of = |written_bytes| {
+            let used = OsdUse { osds: 3, copies: 2, written_bytes, ..OsdUse::default() };
+            Proof { osds: Some(used), ..Proof::default() }
+        };
+        let proofs = [of(10), of(30), Proof::default()];
+        let all = (0..).zip(proofs).map(|(driver, proof)| told(driver, "one", proof)).collect();
+        let used = join(all, Vec::new()).unwrap().osds.unwrap();
+        assert_eq!((used.osds, used.copies, used.written_bytes), (3, 2, 30));
+    }
+
+    #[test]
+    fn what_drivers_say_is_said_once_with_their_names() {
+        let of = |setup: &[&str], unchecked: &[&str]| Proof {
+            setup: setup.iter().map(|text| (*text).into()).collect(),
+            unchecked: unchecked.iter().map(|text| (*text).into()).collect(),
+            ..Proof::default()
+        };
+        let proofs = [of(&["dropped"], &["x"]), of(&["dropped"], &["x", "y"]), of(&["dropped", "z"], &[])];
+        let all = (0..).zip(proofs).map(|(driver, proof)| told(driver, "one", proof)).collect();
+        let joined = join(all, vec!["own".into()]).unwrap();
+        assert_eq!(joined.setup, ["own", "each driver: dropped", "driver c: z"]);
+        assert_eq!(joined.unchecked, ["drivers a and b: x", "driver b: y"]);
+        let x = ["x".to_owned()];
+        let names = ["a", "b", "c", "d", "e", "f"].map(|name| (name, &x[..]));
+        let mut most = names.to_vec();
+        most.push(("g", &[]));
+        assert_eq!(named(most), ["drivers a, b, c, d and 2 more: x"]);
     }
 
     #[test]

@@ -576,6 +576,19 @@ pub(crate) fn provenance(run: &Run) -> Table {
     table
 }
 
+/// So many targets stand at the top of a report; drivers that have one each can be hundreds.
+const MOST_TARGETS: usize = 8;
+
+/// The first targets of a run, and how many more there are.
+pub(crate) fn targets(run: &Run) -> Vec<String> {
+    let all = &run.provenance.targets;
+    let more = match all.len().saturating_sub(MOST_TARGETS) {
+        0 => None,
+        more => Some(format!("{} more, named under “How to reproduce”", units::count(more as u64))),
+    };
+    all.iter().take(MOST_TARGETS).cloned().chain(more).collect()
+}
+
 /// What made something, and facts of its own.
 pub(crate) fn made_by<const N: usize>(
     caption: &str,

@@ -83,7 +83,7 @@ fn head(run: &Run) -> Markup {
     html! {
         @if !run.description.is_empty() { (paragraph("lede", &run.description)) }
         p class="meta" { (number) (facts.join(" · ")) } "\n"
-        @for target in &run.provenance.targets { p class="meta" { "Target: " (target) } "\n" }
+        @for target in content::targets(run) { p class="meta" { "Target: " (target) } "\n" }
     }
 }
 

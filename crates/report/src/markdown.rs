@@ -23,7 +23,7 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
     if !run.description.is_empty() {
         text += &format!("{}\n\n", plain(&run.description));
     }
-    let targets = plain(&run.provenance.targets.join("; "));
+    let targets = plain(&content::targets(run).join("; "));
     text +=
         &format!("{}, took {}. {targets}\n\n", utc(run.started_unix_ns), units::duration_ns(run.elapsed_ns));
     text += &summary(run, judgement);

@@ -486,3 +486,14 @@ fn tiles_have_the_numbers_of_all_operations_and_of_each() {
     assert!(tile.contains(&format!("<dd>{median}</dd><dd class=\"more\">read ")), "{tile}");
     assert!(tile.contains("<dd class=\"more\">write "), "{tile}");
 }
+
+#[test]
+fn of_many_targets_the_first_stand_at_the_top_and_all_at_the_end() {
+    let mut run = sample::outage();
+    run.provenance.targets = (1..=10).map(|number| format!("volume {number}!")).collect();
+    let text = markdown(&run, &judge(&run));
+    let (top, end) = text.split_once("## How to reproduce").unwrap();
+    assert!(top.contains("volume 8!; 2 more, named under “How to reproduce”"), "{top}");
+    assert!(!top.contains("volume 9!") && end.contains("volume 10!"), "{end}");
+    assert!(html(&run, &judge(&run)).contains("Target: 2 more, named under “How to reproduce”"));
+}

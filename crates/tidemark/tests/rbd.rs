@@ -8,6 +8,7 @@
 
 mod common;
 
+use common::fleet::Controller;
 use common::{Place, Record};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -97,6 +98,44 @@ fn clients_on_volumes_of_their_own() {
         assert!(number("copies") > 0 && number("osds") > 0);
         assert!(number("written_bytes") / number("copies") >= claimed / 10 * 9, "{osds} of {claimed}");
     }
+}
+
+#[test]
+#[ignore = "needs the Ceph packages and fio; `make test` runs it"]
+fn each_driver_has_an_image_of_its_own() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
+    let place = Place::new();
+    let cluster = Cluster::new(&place);
+    let controller = Controller::start(&place, &["--no-driver"]);
+    let conf = cluster.conf.to_str().unwrap();
+    let _drivers = ["a", "b"].map(|name| controller.driver(name, &["--allow-ceph-conf", conf]));
+    controller.wait_for_drivers(2);
+    let run = |stages: &str| {
+        let text = format!(
+            "name: rbd\ntarget: {{kind: rbd, conf: \"{conf}\", image: 'disk-{{driver}}', size: 32MiB, per_driver: true}}\nstages:\n{stages}"
+        );
+        controller.run_of(&controller.wait_for_state(controller.submit(&text, &[]), "completed"))
+    };
+    let record = run("  - prepare: {}\n  \
+         - name: main\n    load: {pattern: randwrite, block_size: 16KiB, depth: 4, total_operations: 2001}\n");
+    let images = cluster.rbd(&["ls", "rbd"]);
+    assert_eq!(images.lines().collect::<Vec<_>>(), ["disk-a-1", "disk-b-1"]);
+    let work = &record.stage("main")["works"][0];
+    let counts = |key: &str| -> Vec<u64> {
+        let all = work["endpoints"].as_array().unwrap_or_else(|| panic!("no endpoints: {work}"));
+        all.iter().map(|one| one[key].as_u64().unwrap()).collect()
+    };
+    assert_eq!(
+        (record.operation("main", "write")["ok"].as_u64(), work["workers"].as_u64()),
+        (Some(2001), Some(2))
+    );
+    assert_eq!((counts("ok").iter().sum::<u64>(), counts("ok").len()), (2001, 2), "{work}");
+    // They count for the whole cluster, and whoever ended last has seen what both wrote.
+    let osds = &record.stage("main")["proof"]["osds"];
+    let number = |key: &str| osds[key].as_u64().unwrap_or_else(|| panic!("no {key}: {osds}"));
+    assert!(number("written_bytes") / number("copies") >= 2001 * (16 << 10) / 10 * 9, "{osds}");
+    run("  - cleanup: {}\n");
+    assert_eq!(cluster.rbd(&["ls", "rbd"]), "", "each removes its own");
 }
 
 #[test]

@@ -203,6 +203,18 @@ impl OsdUse {
     pub fn written_per_copy(&self) -> Option<u64> {
         self.written_bytes.checked_div(self.copies.into())
     }
+
+    /// Adds what another process read of the same OSDs' counters from nearly the same time on: they have counted for both, so the larger
+    /// counts cover both.
+    pub fn cover(&mut self, other: &OsdUse) {
+        for (own, other) in [
+            (&mut self.device_read_bytes, other.device_read_bytes),
+            (&mut self.cache_read_bytes, other.cache_read_bytes),
+            (&mut self.written_bytes, other.written_bytes),
+        ] {
+            *own = other.max(*own);
+        }
+    }
 }
 
 /// What a process and the programs that it ran moved between storage and memory (`/proc/PID/io`). Writes count when they
