@@ -5,7 +5,7 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 TIDEMARK = $(TARGET)/release/tidemark
 CONSOLE = $(shell find console/src console/public console/index.html console/vite.config.ts -type f 2>/dev/null)
 
-.PHONY: demo build dist test test-trino lint unit e2e setup bench fuzz docs clean console
+.PHONY: demo build dist test test-trino test-kubernetes lint unit e2e setup bench fuzz docs clean console
 
 ## demo: build, compare the embedded object store on disk and in memory, and print the report's path
 demo: build
@@ -40,6 +40,12 @@ test: setup console
 test-trino:
 	scripts/setup-tests.sh trino
 	scripts/test.sh trino
+
+## test-kubernetes: install etcd, then run the tests with a real API server of Kubernetes, which is built with Go 1.26 or later (some
+## minutes, once)
+test-kubernetes:
+	scripts/setup-tests.sh kubernetes
+	scripts/test.sh kubernetes
 
 setup:
 	scripts/setup-tests.sh

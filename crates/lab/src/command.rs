@@ -39,7 +39,7 @@ pub(super) const CEPH_FILESYSTEM: Package =
     Package { programs: &["ceph-mds", "ceph-fuse"], install: "apt-get install -y ceph-mds ceph-fuse" };
 
 /// Every package, to name the one that a missing program comes from.
-const PACKAGES: [Package; 6] = [CEPH, CEPH_FILESYSTEM, POSTGRES, MARIADB, FUSE, MAVEN];
+const PACKAGES: [Package; 7] = [CEPH, CEPH_FILESYSTEM, POSTGRES, MARIADB, FUSE, MAVEN, ETCD];
 
 /// What fetches servers that no distribution has.
 const MAVEN: Package = Package { programs: &["mvn"], install: "apt-get install -y maven" };
@@ -52,6 +52,8 @@ pub(super) const MARIADB: Package = Package {
     programs: &["mariadbd", "mariadb-install-db", "mariadb"],
     install: "apt-get install -y mariadb-server",
 };
+/// What keeps what an API server of Kubernetes is told.
+pub(super) const ETCD: Package = Package { programs: &["etcd"], install: "apt-get install -y etcd-server" };
 /// What mounts a file system of ours for a user other than root.
 pub(super) const FUSE: Package = Package { programs: &["fusermount3"], install: "apt-get install -y fuse3" };
 
@@ -104,6 +106,19 @@ impl Programs {
         directories.extend(MORE_DIRECTORIES.map(PathBuf::from));
         directories.extend(newest_first(Path::new(POSTGRES_VERSIONS)));
         Self { search: std::env::join_paths(directories).unwrap_or(search) }
+    }
+
+    /// Looks also in a directory, before all others.
+    pub(super) fn and_in(&self, directory: &Path) -> Self {
+        let mut search = directory.as_os_str().to_owned();
+        search.push(":");
+        search.push(&self.search);
+        Self { search }
+    }
+
+    /// The path of Go, which builds what no distribution has.
+    pub(super) fn go(&self) -> Result<PathBuf, LabError> {
+        self.look_up("go").ok_or(LabError::NoGo)
     }
 
     /// Fails unless every program of a package is there, naming all that are missing at once.

@@ -31,7 +31,7 @@ const KILLING: Duration = Duration::from_secs(10);
 const GATEWAY: &str = "client.rgw.lab";
 
 /// One daemon of a lab. It displays as Ceph's own name for it, such as `osd.0`, or by program and number, such as
-/// `postgres-0`; those of Trino by their roles.
+/// `postgres-0`; those of Trino by their roles, and those of Kubernetes by program.
 ///
 /// The order is the order in which daemons are started; they are stopped in the reverse order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +58,10 @@ pub enum Daemon {
     Coordinator,
     /// A process of Trino that works for it, `worker-N`, from 1.
     Worker(usize),
+    /// The store of Kubernetes' API server, `etcd`.
+    Etcd,
+    /// Kubernetes' API server, `kube-apiserver`.
+    ApiServer,
 }
 
 /// What a daemon runs in or as.
@@ -86,6 +90,7 @@ impl fmt::Display for Daemon {
             Daemon::Mariadb(number) => write!(formatter, "mariadb-{number}"),
             Daemon::Coordinator => formatter.write_str("coordinator"),
             Daemon::Worker(number) => write!(formatter, "worker-{number}"),
+            Daemon::Etcd | Daemon::ApiServer => formatter.write_str(self.program()),
         }
     }
 }
@@ -134,6 +139,8 @@ impl Daemon {
             "ceph-fuse" => Some(Daemon::Mount),
             "disk" => Some(Daemon::Disk),
             "coordinator" => Some(Daemon::Coordinator),
+            "etcd" => Some(Daemon::Etcd),
+            "kube-apiserver" => Some(Daemon::ApiServer),
             _ => {
                 let number = |kind: &str| name.strip_prefix(kind)?.parse().ok();
                 let osd = number("osd.").map(Daemon::Osd);
@@ -159,6 +166,8 @@ impl Daemon {
             Daemon::Postgres(_) => "postgres",
             Daemon::Mariadb(_) => "mariadbd",
             Daemon::Coordinator | Daemon::Worker(_) => "java",
+            Daemon::Etcd => "etcd",
+            Daemon::ApiServer => "kube-apiserver",
         }
     }
 
@@ -197,6 +206,12 @@ impl Daemon {
             Daemon::Mariadb(_) => return vec![joined("--defaults-file=", home.server_conf(self))],
             // All arguments are in the file.
             Daemon::Coordinator | Daemon::Worker(_) => return vec![joined("@", home.server_conf(self))],
+            Daemon::Etcd => return vec!["--config-file".into(), home.server_conf(self).into()],
+            // It reads none from a file, so we do. Without the file, none of its processes is known as ours.
+            Daemon::ApiServer => {
+                let arguments = fs::read_to_string(home.server_conf(self)).unwrap_or_default();
+                return arguments.lines().map(Into::into).collect();
+            }
         };
         // -f: in the foreground, so that the process spawned is the daemon itself and its number is known.
         let mut words = vec!["-c".into(), home.ceph_conf().into(), option.into(), name.into(), "-f".into()];
@@ -356,7 +371,7 @@ mod tests {
         let expected: Vec<_> = others.into_iter().chain(gateways).chain(["ceph-fuse"]).collect();
         assert_eq!(names, expected);
         all.extend([Daemon::Disk, Daemon::Postgres(10), Daemon::Mariadb(0)]);
-        all.extend([Daemon::Coordinator, Daemon::Worker(1)]);
+        all.extend([Daemon::Coordinator, Daemon::Worker(1), Daemon::Etcd, Daemon::ApiServer]);
         assert!(all.iter().all(|daemon| Daemon::named(&daemon.to_string()) == Some(*daemon)));
         assert!(all.is_sorted(), "what needs another comes after it");
     }

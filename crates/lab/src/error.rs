@@ -44,6 +44,40 @@ pub enum LabError {
         /// The hash that it has.
         found: String,
     },
+    /// There is no Go to build a program with.
+    #[error(
+        "building Kubernetes' API server requires Go 1.26 or later, which this machine does not have; install it as go.dev/doc/install says"
+    )]
+    NoGo,
+    /// A program could not be built.
+    #[error(
+        "Go could not build {program} {version}; check its version (1.26 or later), the network and GOPROXY{}",
+        quoted(said)
+    )]
+    NotBuilt {
+        /// The program.
+        program: &'static str,
+        /// Its version.
+        version: &'static str,
+        /// What Go said last.
+        said: String,
+    },
+    /// Certificates could not be made.
+    #[error("the lab's certificates cannot be made: {why}")]
+    Certificates {
+        /// What the library says.
+        why: String,
+    },
+    /// The API server of Kubernetes did not answer.
+    #[error(
+        "Kubernetes' API server at {endpoint} did not answer: {why}; see `tidemark lab status kubernetes`"
+    )]
+    Kubernetes {
+        /// Where it listens.
+        endpoint: String,
+        /// What went wrong.
+        why: String,
+    },
     /// There is no Java that runs Trino.
     #[error(
         "Trino needs Java {least} or later, and {places} {}; install one, or name its directory with --jdk",
@@ -360,7 +394,8 @@ fn or_another(daemon: Daemon) -> &'static str {
         | Daemon::Postgres(_)
         | Daemon::Mariadb(_)
         | Daemon::Coordinator
-        | Daemon::Worker(_) => ", or ask for another port",
+        | Daemon::Worker(_)
+        | Daemon::ApiServer => ", or ask for another port",
         _ => "",
     }
 }

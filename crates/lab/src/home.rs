@@ -4,17 +4,17 @@
 //! open to the servers; and what the user wants elsewhere is behind links. A lab is recognised by its record, `lab.json`; a directory with files but without a record is left alone.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::daemon::Daemon;
 use crate::error::LabError;
 
 /// What systems are made of; creating one anew removes all of it. What may lie elsewhere, behind a link, is in `OUTSIDE`.
-const SYSTEM: [&str; 14] = [
+const SYSTEM: [&str; 17] = [
     "ceph.conf",
     "keyring",
     "monmap",
@@ -29,6 +29,9 @@ const SYSTEM: [&str; 14] = [
     "conf",
     "sockets",
     "disk",
+    "etcd",
+    "certificates",
+    "kubeconfig",
 ];
 /// The data of databases and of the disk below them: directories, or links to directories of the lab elsewhere.
 const OUTSIDE: [&str; 3] = ["data", STORE, SAVED];
@@ -231,6 +234,21 @@ impl Home {
         self.dir.join("conf")
     }
 
+    /// The data of etcd.
+    pub(super) fn etcd(&self) -> PathBuf {
+        self.dir.join("etcd")
+    }
+
+    /// The certificates and keys of an API server, its store and its clients.
+    pub(super) fn certificates(&self) -> PathBuf {
+        self.dir.join("certificates")
+    }
+
+    /// What `kubectl` must know.
+    pub(super) fn kubeconfig(&self) -> PathBuf {
+        self.dir.join("kubeconfig")
+    }
+
     /// The settings of a database server.
     pub(super) fn server_conf(&self, daemon: Daemon) -> PathBuf {
         self.confs().join(format!("{daemon}.conf"))
@@ -277,7 +295,9 @@ impl Home {
             | Daemon::Postgres(_)
             | Daemon::Mariadb(_)
             | Daemon::Coordinator
-            | Daemon::Worker(_) => self.log(daemon),
+            | Daemon::Worker(_)
+            | Daemon::Etcd
+            | Daemon::ApiServer => self.log(daemon),
             _ => self.logs().join(format!("{daemon}.err")),
         }
     }
@@ -373,6 +393,16 @@ pub(super) fn remove(path: &Path) -> Result<(), LabError> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(LabError::file("remove", path)(error)),
         _ => Ok(()),
     }
+}
+
+/// Writes a file that only its owner can read; one that is the same already is not touched.
+pub(super) fn write_private(path: &Path, text: &str) -> Result<(), LabError> {
+    if fs::read_to_string(path).is_ok_and(|has| has == text) {
+        return Ok(());
+    }
+    remove(path)?;
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(LabError::file("write", path))
 }
 
 #[cfg(test)]

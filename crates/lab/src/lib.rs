@@ -1,5 +1,5 @@
 //! A lab: real systems on this machine, for measuring and for tests: a Ceph cluster, database servers
-//! ([`Databases`]), or a Trino cluster ([`Trino`]).
+//! ([`Databases`]), a Trino cluster ([`Trino`]), or Kubernetes' API server ([`Kubernetes`]).
 //!
 //! [`up`] starts one monitor, one manager, three OSDs (BlueStore on sparse files) and one RADOS gateway or several for S3
 //! and Swift, from the distribution's packages (Ceph 16.2), in one private directory. Every object has two
@@ -49,6 +49,7 @@ mod error;
 mod filesystem;
 mod gateway;
 mod home;
+mod kubernetes;
 mod labels;
 mod layout;
 mod loops;
@@ -86,6 +87,7 @@ pub use cluster::Health;
 pub use daemon::Daemon;
 pub use database::{Database, DatabaseOptions, Databases, DatabasesStatus};
 pub use error::LabError;
+pub use kubernetes::{Answer, Kubernetes, KubernetesOptions, KubernetesStatus};
 pub use layout::{Layout, UnknownLayout};
 pub use media::LabDevice;
 pub use options::LabOptions;

@@ -14,6 +14,7 @@ const MONITOR_PORTS: RangeInclusive<u16> = 23_300..=24_299;
 const GATEWAY_PORTS: RangeInclusive<u16> = 27_480..=28_479;
 const DATABASE_PORTS: RangeInclusive<u16> = 25_432..=26_431;
 const TRINO_PORTS: RangeInclusive<u16> = 28_480..=29_479;
+const KUBERNETES_PORTS: RangeInclusive<u16> = 29_480..=30_479;
 
 /// A free port for a daemon of the lab in `dir`, and none of those that others of its daemons are about to use.
 ///
@@ -24,6 +25,7 @@ pub(super) fn choose(daemon: Daemon, dir: &Path, others: &[u16]) -> Result<u16, 
         Daemon::Monitor => MONITOR_PORTS,
         Daemon::Postgres(_) | Daemon::Mariadb(_) => DATABASE_PORTS,
         Daemon::Coordinator | Daemon::Worker(_) => TRINO_PORTS,
+        Daemon::Etcd | Daemon::ApiServer => KUBERNETES_PORTS,
         _ => GATEWAY_PORTS,
     };
     let (first, last) = (*range.start(), *range.end());
@@ -76,6 +78,8 @@ mod tests {
         assert!(MONITOR_PORTS.contains(&choose(Daemon::Monitor, dir, &[]).unwrap()));
         assert!(MONITOR_PORTS.end() < DATABASE_PORTS.start() && DATABASE_PORTS.end() < GATEWAY_PORTS.start());
         assert!(GATEWAY_PORTS.end() < TRINO_PORTS.start());
+        assert!(TRINO_PORTS.end() < KUBERNETES_PORTS.start());
+        assert!(KUBERNETES_PORTS.contains(&choose(Daemon::ApiServer, dir, &[]).unwrap()));
         assert!(TRINO_PORTS.contains(&choose(Daemon::Worker(1), dir, &[]).unwrap()));
         let first = choose(Daemon::Postgres(0), dir, &[]).unwrap();
         let second = choose(Daemon::Postgres(1), dir, &[first]).unwrap();

@@ -19,26 +19,30 @@ pub enum System {
     Mariadb,
     /// A Trino cluster.
     Trino,
+    /// Kubernetes' API server and its etcd.
+    Kubernetes,
 }
 
 impl System {
     /// Every system.
-    pub const ALL: [System; 4] = [System::Ceph, System::Postgres, System::Mariadb, System::Trino];
+    pub const ALL: [System; 5] =
+        [System::Ceph, System::Postgres, System::Mariadb, System::Trino, System::Kubernetes];
 
-    /// Its name: `ceph`, `postgres`, `mariadb` or `trino`.
+    /// Its name: `ceph`, `postgres`, `mariadb`, `trino` or `kubernetes`.
     pub fn name(self) -> &'static str {
         match self {
             System::Ceph => "ceph",
             System::Postgres => "postgres",
             System::Mariadb => "mariadb",
             System::Trino => "trino",
+            System::Kubernetes => "kubernetes",
         }
     }
 
     /// The database that it is, if it is one.
     pub fn database(self) -> Option<Database> {
         match self {
-            System::Ceph | System::Trino => None,
+            System::Ceph | System::Trino | System::Kubernetes => None,
             System::Postgres => Some(Database::Postgres),
             System::Mariadb => Some(Database::Mariadb),
         }
@@ -58,7 +62,7 @@ impl fmt::Display for System {
 
 /// A name that no system has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{name}' is not a system of the lab; choose ceph, postgres, mariadb or trino")]
+#[error("'{name}' is not a system of the lab; choose ceph, postgres, mariadb, trino or kubernetes")]
 pub struct UnknownSystem {
     name: String,
 }

@@ -19,6 +19,8 @@ pub const POSTGRES: &[&str] = &["psql", "pg_ctlcluster"];
 pub const MARIADB: &[&str] = &["mariadb-install-db", "mariadb"];
 /// What fetches Trino. It also needs a Java that the tests' set-up cannot install.
 pub const TRINO: &[&str] = &["mvn", "tar"];
+/// The store of Kubernetes' API server, which is built with a Go that the tests' set-up cannot install.
+pub const KUBERNETES: &[&str] = &["etcd", "go"];
 /// The daemons of a file system on a lab's cluster.
 pub const CEPH_FILESYSTEM: &[&str] = &["ceph-mds", "ceph-fuse"];
 

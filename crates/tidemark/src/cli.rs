@@ -1,9 +1,11 @@
 //! The command line's shape. Help texts live here, next to what they describe.
 
 mod controller;
+mod layout;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
+pub(crate) use layout::LayoutCommand;
 use std::path::PathBuf;
 use tidemark_judge::compare::margin;
 use tidemark_lab::{Layout, System};
@@ -96,6 +98,9 @@ pub(crate) enum Command {
     /// Start and remove a storage system on this machine, for trials
     #[command(subcommand)]
     Lab(Lab),
+    /// Show and render layouts of a Ceph cluster on Kubernetes, for Rook
+    #[command(subcommand)]
+    Layout(LayoutCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -331,7 +336,7 @@ pub(crate) struct Runs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Lab {
-    /// Start a storage system, database servers or a query engine
+    /// Start a storage system, database servers, a query engine or Kubernetes' API server
     Up(Box<LabUp>),
     /// Show what is running and how to reach it
     Status {
@@ -375,10 +380,10 @@ pub(crate) enum Lab {
 /// Which lab is meant.
 #[derive(Args, Debug)]
 pub(crate) struct WhichLab {
-    /// The system: ceph, postgres, mariadb or trino
+    /// The system: ceph, postgres, mariadb, trino or kubernetes
     #[arg(default_value = "ceph")]
     pub(crate) system: System,
-    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres`, `-mariadb` or `-trino`]
+    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres`, `-mariadb`, `-trino` or `-kubernetes`]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }
@@ -386,21 +391,21 @@ pub(crate) struct WhichLab {
 /// Which lab is meant, or all.
 #[derive(Args, Debug)]
 pub(crate) struct AnyLab {
-    /// The system: ceph, postgres, mariadb or trino [default: all that have a lab]
+    /// The system: ceph, postgres, mariadb, trino or kubernetes [default: all that have a lab]
     pub(crate) system: Option<System>,
-    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres`, `-mariadb` or `-trino`]
+    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres`, `-mariadb`, `-trino` or `-kubernetes`]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct LabUp {
-    /// What to start: ceph (a monitor, a manager, three OSDs and RADOS gateways with an S3 and a Swift user), postgres, mariadb or trino (a query engine, with its tables in a bucket)
+    /// What to start: ceph (a monitor, a manager, three OSDs and RADOS gateways with an S3 and a Swift user), postgres, mariadb, trino (a query engine, with its tables in a bucket) or kubernetes (API server and etcd: for checking manifests; no node yet)
     pub(crate) system: System,
-    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres`, `-mariadb` or `-trino`]
+    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres`, `-mariadb`, `-trino` or `-kubernetes`]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Port of the first gateway or database server, or of Trino's coordinator; the others have those after it [default: free ones]
+    /// Port of the first gateway or database server, of Trino's coordinator, or of Kubernetes' API server; the others have those after it [default: free ones]
     #[arg(long)]
     pub(crate) port: Option<u16>,
     /// ceph: how many gateways, which serve the same buckets [default: 1]

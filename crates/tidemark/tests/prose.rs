@@ -56,6 +56,19 @@ fn forecasts() {
 }
 
 #[test]
+fn layouts() {
+    let place = Place::new();
+    place.write("reference-2.yaml", include_str!("../../../examples/layouts/reference-2.yaml"));
+    place.write("external.yaml", include_str!("../../../examples/layouts/external.yaml"));
+    let checked =
+        ["reference-2.yaml", "external.yaml"].map(|file| printed(&place, &["layout", "check", file]));
+    insta::assert_snapshot!("layouts", checked.join("\n"));
+    let rendered = printed(&place, &["layout", "render", "external.yaml"]);
+    let starts = "$ tidemark layout render external.yaml\napiVersion: ceph.rook.io/v1\nkind: CephCluster\n";
+    assert!(rendered.starts_with(starts) && rendered.ends_with("exit code 0\n"), "{rendered}");
+}
+
+#[test]
 fn errors() {
     let place = Place::new();
     place.write(
@@ -74,9 +87,11 @@ fn errors() {
     );
     place.write("foreign", &"somebody's data\n".repeat(100_000));
     place.write("strange.json", "{}");
-    let commands: [&[&str]; 13] = [
+    place.write("layout.yaml", "name: l\nlayout: external\npools:\n- {name: rbd, replicas: 3}\n");
+    let commands: [&[&str]; 14] = [
         &["check", "keys.yaml"],
         &["check", "placeholder.xml"],
+        &["layout", "render", "layout.yaml"],
         &["run", "no-such-file.xml"],
         &["run", "commands.yaml"],
         &["report", "7"],

@@ -2,9 +2,8 @@
 //! are the same for all.
 
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::record::Shape;
@@ -12,7 +11,7 @@ use super::storage::Keys;
 use super::{CATALOG, METASTORE};
 use crate::daemon::Daemon;
 use crate::error::LabError;
-use crate::home::{Home, make_directory, remove};
+use crate::home::{Home, make_directory, remove, write_private};
 
 /// The plugins that are loaded, of many: they are also the names of connectors and of catalogs.
 const PLUGINS: [&str; 3] = [CATALOG, "tpch", "tpcds"];
@@ -147,16 +146,6 @@ fn escaped(value: &str) -> String {
         }
     }
     text
-}
-
-/// Writes a file that only its owner can read, unless it is the same already.
-fn write_private(path: &Path, text: &str) -> Result<(), LabError> {
-    if fs::read_to_string(path).is_ok_and(|has| has == text) {
-        return Ok(());
-    }
-    remove(path)?;
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(LabError::file("write", path))
 }
 
 #[cfg(test)]

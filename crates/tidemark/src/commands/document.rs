@@ -37,8 +37,8 @@ pub(crate) enum Opened {
     Evaluation(Evaluation),
 }
 
-/// Reads and validates `file` (`-`: standard input). Warnings are shown, errors end the command.
-pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Opened, Stop> {
+/// The text of `file` (`-`: standard input), and its path for messages.
+pub(crate) fn text_of(file: &Path) -> Result<(String, String), Stop> {
     let (path, bytes) = match file.to_str() {
         Some("-") => {
             let mut bytes = Vec::new();
@@ -52,6 +52,12 @@ pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Opened, Stop> {
         let at = error.utf8_error().valid_up_to();
         Stop::usage(format!("{path} is not UTF-8 text: byte {at} is invalid"))
     })?;
+    Ok((path, text))
+}
+
+/// Reads and validates `file` (`-`: standard input). Warnings are shown, errors end the command.
+pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Opened, Stop> {
+    let (path, text) = text_of(file)?;
     let directory = file.parent().unwrap_or(Path::new(""));
     let registry = tidemark_engines::registry();
     match document::open(&text, directory, &Environment::process(&registry)) {
@@ -63,7 +69,7 @@ pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Opened, Stop> {
             terminal.diagnose(&path, &text, &warnings);
             Ok(Opened::Evaluation(Evaluation { path, text, evaluation: *evaluation }))
         }
-        Err(diagnostics) => Err(refused(&path, &text, &diagnostics, terminal)),
+        Err(diagnostics) => Err(refused(&path, &text, &diagnostics, NOT_RUN, terminal)),
     }
 }
 
@@ -75,17 +81,26 @@ pub(crate) fn parse(path: String, text: String, terminal: Terminal) -> Result<So
             terminal.diagnose(&path, &text, &document.warnings);
             Ok(Source { path, text, document })
         }
-        Err(diagnostics) => Err(refused(&path, &text, &diagnostics, terminal)),
+        Err(diagnostics) => Err(refused(&path, &text, &diagnostics, NOT_RUN, terminal)),
     }
 }
 
-/// Shows a document's errors and warnings.
-fn refused(path: &str, text: &str, diagnostics: &[Diagnostic], terminal: Terminal) -> Stop {
+/// What has become of a workload or an evaluation with errors.
+const NOT_RUN: &str = "nothing has run";
+
+/// Shows a document's errors and warnings, and says what has become of it.
+pub(crate) fn refused(
+    path: &str,
+    text: &str,
+    diagnostics: &[Diagnostic],
+    outcome: &str,
+    terminal: Terminal,
+) -> Stop {
     terminal.diagnose(path, text, diagnostics);
     let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
     let message = match errors {
-        1 => format!("{path}: 1 error; nothing has run"),
-        errors => format!("{path}: {errors} errors; nothing has run"),
+        1 => format!("{path}: 1 error; {outcome}"),
+        errors => format!("{path}: {errors} errors; {outcome}"),
     };
     Stop { exit: Exit::Usage, message }
 }

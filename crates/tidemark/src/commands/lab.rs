@@ -9,8 +9,9 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tidemark_control::event::StopRequest;
 use tidemark_lab::{
-    self as lab, Bucket, DaemonStatus, Database, DatabaseOptions, Databases, DatabasesStatus, Keys, LabError,
-    LabOptions, LabStatus, Storage, System, Trino, TrinoOptions, TrinoStatus,
+    self as lab, Bucket, DaemonStatus, Database, DatabaseOptions, Databases, DatabasesStatus, Keys,
+    Kubernetes, KubernetesOptions, KubernetesStatus, LabError, LabOptions, LabStatus, Storage, System, Trino,
+    TrinoOptions, TrinoStatus,
 };
 
 /// Starts or stops the lab, or shows its state.
@@ -28,6 +29,11 @@ pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
                 None if up.system == System::Trino => {
                     let trino = Trino::up(&trino_options(up)?, &mut progress).map_err(Stop::not_ready)?;
                     show_trino(&trino.status().map_err(Stop::not_ready)?, terminal);
+                }
+                None if up.system == System::Kubernetes => {
+                    let kubernetes = Kubernetes::up(&kubernetes_options(up)?, &mut progress);
+                    let kubernetes = kubernetes.map_err(Stop::not_ready)?;
+                    show_kubernetes(&kubernetes.status().map_err(Stop::not_ready)?, terminal);
                 }
                 None => {
                     let lab = lab::up(&options(up)?, &mut progress).map_err(Stop::not_ready)?;
@@ -122,6 +128,16 @@ fn status(directory: &Path, json: bool, terminal: Terminal) -> Result<Exit, Stop
             }
             status.is_up()
         }
+        System::Kubernetes => {
+            let kubernetes = Kubernetes::open(directory).map_err(Stop::not_ready)?;
+            let status = kubernetes.status().map_err(Stop::not_ready)?;
+            if json {
+                print_json(&status, directory, terminal);
+            } else {
+                show_kubernetes(&status, terminal);
+            }
+            status.is_up()
+        }
         System::Ceph => {
             let status = lab::status(directory).map_err(Stop::not_ready)?;
             let open = lab::Lab::open(directory).ok();
@@ -151,6 +167,7 @@ fn variables(directory: &Path) -> Result<Vec<(&'static str, String)>, LabError> 
     Ok(match lab::system(directory)? {
         System::Postgres | System::Mariadb => Databases::open(directory)?.variables(),
         System::Trino => Trino::open(directory)?.variables(),
+        System::Kubernetes => Kubernetes::open(directory)?.variables(),
         System::Ceph => lab::Lab::open(directory)?.variables(),
     })
 }
@@ -193,6 +210,12 @@ fn trino_options(up: &LabUp) -> Result<TrinoOptions, Stop> {
         jdk: up.trino.jdk.clone(),
         ..TrinoOptions::new(directory, storage(&up.trino)?)
     })
+}
+
+/// The API server of the command line.
+fn kubernetes_options(up: &LabUp) -> Result<KubernetesOptions, Stop> {
+    let directory = usual_directory(up.system, up.dir.as_ref())?;
+    Ok(KubernetesOptions { port: up.port, ..KubernetesOptions::new(directory) })
 }
 
 /// Where Trino's tables are to lie: on the server named, or on the lab's cluster.
@@ -310,6 +333,13 @@ fn show_trino(status: &TrinoStatus, terminal: Terminal) {
     line("endpoint", &status.endpoint, terminal);
     line("catalog", status.catalog, terminal);
     line("keys", &status.credentials_file.display().to_string(), terminal);
+}
+
+fn show_kubernetes(status: &KubernetesStatus, terminal: Terminal) {
+    show_daemons(&status.daemons, &status.labels, terminal);
+    line("API server", if status.is_ready { "ready" } else { "not ready" }, terminal);
+    line("endpoint", &status.endpoint, terminal);
+    line("kubeconfig", &status.kubeconfig.display().to_string(), terminal);
 }
 
 fn show(status: &LabStatus, filesystem: Option<&Path>, terminal: Terminal) {

@@ -9,6 +9,7 @@ pub(crate) mod driver;
 mod evaluate;
 pub(crate) mod import;
 pub(crate) mod lab;
+pub(crate) mod layout;
 pub(crate) mod login;
 pub(crate) mod manual;
 pub(crate) mod object;

@@ -1,0 +1,35 @@
+//! Storage layouts on Kubernetes: a document becomes the manifests from which Rook makes the cluster.
+//!
+//! [`read`] reads a document: a [`Layout`] is one of the three that are compared (baseline, reference-1, reference-2), or a
+//! cluster that exists elsewhere and is imported. [`Layout::manifests`] makes its resources: the cluster, pools, file
+//! systems, object stores, and the classes through which pods claim volumes, snapshots and buckets. [`Layout::needs`]
+//! says what they take and what must be there before. [`yaml`] writes them for `kubectl apply`.
+//!
+//! Everything is typed: a resource has the fields that are written here and no others. Tests hold them against Rook's own
+//! definitions, in which unknown fields are errors.
+//!
+//! ```
+//! let text = "name: trial\nlayout: external\npools:\n- name: rbd\n";
+//! let (layout, _) = tidemark_kubernetes::read(text).expect("the document is right");
+//! let kinds: Vec<_> = layout.manifests().iter().map(|manifest| manifest.kind).collect();
+//! assert_eq!(kinds, ["CephCluster", "StorageClass", "VolumeSnapshotClass"]);
+//! ```
+
+mod classes;
+mod document;
+mod layout;
+mod manifest;
+mod names;
+mod needs;
+mod quantity;
+mod render;
+mod rook;
+
+pub use document::{LAYOUT, read};
+pub use layout::{
+    Cache, Cluster, Deployment, FailureDomain, FileSystem, Gateways, Layout, Media, Monitors, ObjectStore,
+    Pool, Template,
+};
+pub use manifest::{Manifest, NotWritten, yaml};
+pub use needs::{Claimed, Needs};
+pub use quantity::Quantity;
