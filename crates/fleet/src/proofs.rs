@@ -17,9 +17,9 @@ pub(crate) struct Told {
 const NAMED_MOST: usize = 4;
 
 /// What several drivers say: each statement once, with the names of those who make it.
-fn named(said: Vec<(&str, &[String])>) -> Vec<String> {
+fn named(said: &[(&str, &[String])]) -> Vec<String> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (driver, texts) in &said {
+    for (driver, texts) in said {
         for text in *texts {
             match all.iter_mut().find(|(known, _)| known == text) {
                 Some((_, drivers)) => drivers.push(driver),
@@ -48,10 +48,10 @@ pub(crate) fn join(mut proofs: Vec<Told>, remarks: Vec<String>) -> Option<Proof>
     }
     let mut all = Proof { direct: true, setup: remarks, ..Proof::default() };
     let texts = |of: fn(&Proof) -> &[String]| {
-        proofs.iter().map(|told| (told.name.as_str(), of(&told.proof))).collect()
+        proofs.iter().map(|told| (told.name.as_str(), of(&told.proof))).collect::<Vec<_>>()
     };
-    all.setup.extend(named(texts(|proof| &proof.setup)));
-    all.unchecked = named(texts(|proof| &proof.unchecked));
+    all.setup.extend(named(&texts(|proof| &proof.setup)));
+    all.unchecked = named(&texts(|proof| &proof.unchecked));
     let machines: Vec<String> = proofs.iter().map(|told| told.machine.clone()).collect();
     let mut devices: Vec<(String, DeviceUse)> = Vec::new();
     let has_volumes = |told: &&Told| told.proof.own.is_some();
@@ -178,7 +178,7 @@ mod tests {
         let names = ["a", "b", "c", "d", "e", "f"].map(|name| (name, &x[..]));
         let mut most = names.to_vec();
         most.push(("g", &[]));
-        assert_eq!(named(most), ["drivers a, b, c, d and 2 more: x"]);
+        assert_eq!(named(&most), ["drivers a, b, c, d and 2 more: x"]);
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub const LONGEST_NS: u64 = (1 << 62) - 1;
 /// Significant decimal digits: every recorded value is exact to 0.1 %.
 pub const DIGITS: u8 = 3;
 
+/// So few counts are added as they are kept, without an array of all buckets: most of what is added counted a handful.
+const FEW: u64 = 64;
+
 /// The percentiles that reports show, lowest first, as fractions.
 pub const PERCENTILES: [f64; 9] = [0.50, 0.60, 0.80, 0.90, 0.95, 0.99, 0.999, 0.9999, 1.0];
 
@@ -145,11 +148,16 @@ impl Histogram {
 
     /// Adds every count of `other` to this histogram.
     pub fn add(&mut self, other: &Histogram) {
-        match &other.0 {
-            Counts::None => {}
-            Counts::Dense(other) if other.is_empty() => {}
-            Counts::Dense(other) => add(self.inner(), other),
-            Counts::Packed(buckets) => self.record_all(buckets.iter().copied()),
+        match (&self.0, &other.0) {
+            (_, Counts::None) => {}
+            (_, Counts::Dense(other)) if other.is_empty() => {}
+            (Counts::None, Counts::Dense(other)) if other.len() <= FEW => *self = Self::packed(other),
+            (Counts::None, Counts::Packed(_)) => *self = other.clone(),
+            (Counts::Packed(own), Counts::Packed(more)) if (own.len() + more.len()) as u64 <= FEW => {
+                self.0 = Counts::Packed(joined(own, more));
+            }
+            (_, Counts::Dense(other)) => add(self.inner(), other),
+            (_, Counts::Packed(buckets)) => self.record_all(buckets.iter().copied()),
         }
     }
 
@@ -284,6 +292,18 @@ impl Histogram {
     }
 }
 
+/// The buckets of two packed histograms as one's.
+fn joined(own: &[(u64, u64)], more: &[(u64, u64)]) -> Box<[(u64, u64)]> {
+    let mut all: Vec<(u64, u64)> = [own, more].concat();
+    all.sort_unstable_by_key(|(value_ns, _)| *value_ns);
+    all.dedup_by(|(value_ns, times), (kept_ns, sum)| {
+        let same = value_ns == kept_ns;
+        *sum = if same { sum.saturating_add(*times) } else { *sum };
+        same
+    });
+    all.into()
+}
+
 /// The lowest value of a value's bucket.
 fn lowest(value_ns: u64) -> u64 {
     BUCKETS.lowest_equivalent(value_ns)
@@ -337,6 +357,31 @@ mod tests {
         left.add(&right);
         assert!(left.buckets().eq(whole.buckets()));
         assert_eq!(left.quantile(0.999), whole.quantile(0.999));
+    }
+
+    #[test]
+    fn a_few_counts_are_added_without_all_buckets_to_the_same_sum() {
+        let of = |values: &[u64]| {
+            let mut one = Histogram::new();
+            values.iter().for_each(|value| one.record(*value));
+            one
+        };
+        let many: Vec<u64> = (1..200).map(|value| value * value).collect();
+        let parts: [&[u64]; 5] = [&[5_000_000, 7], &[7, 30 * ROOM_NS], &[], &[5_000_001], &many];
+        for packs in [false, true] {
+            let mut sum = Histogram::new();
+            for (index, part) in parts.iter().enumerate() {
+                let mut part = of(part);
+                if packs || index == 1 {
+                    part.pack();
+                }
+                sum.add(&part);
+                let is_packed = matches!(sum.0, Counts::Packed(_));
+                assert_eq!(is_packed, index == 0 || packs && index < 4 || index < 3, "{packs} {index}");
+            }
+            assert!(sum.buckets().eq(of(&parts.concat()).buckets()));
+            assert_eq!((sum.count(), sum.to_v2()), (204, of(&parts.concat()).to_v2()));
+        }
     }
 
     #[test]

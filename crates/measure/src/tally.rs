@@ -173,12 +173,18 @@ pub struct Interval {
     pub stalled_ns: u64,
 }
 
+/// Works of more actions than this have their histograms take memory as they come to count: of so many kinds none is done often, and most
+/// histograms of a second stay empty.
+const READY_MOST: usize = 8;
+
 impl Interval {
     /// An empty second with room for `actions` actions.
     pub fn new(index: u32, actions: usize) -> Self {
         let mut actions = vec![Tally::default(); actions];
-        // Whoever counts into it must not have to wait for memory then.
-        actions.iter_mut().flat_map(Tally::histograms_mut).for_each(Histogram::ready);
+        if actions.len() <= READY_MOST {
+            // Whoever counts into it must not have to wait for memory then.
+            actions.iter_mut().flat_map(Tally::histograms_mut).for_each(Histogram::ready);
+        }
         Self { index, actions, ..Self::default() }
     }
 

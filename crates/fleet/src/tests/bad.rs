@@ -272,7 +272,8 @@ fn one_that_cannot_clean_up_leaves_the_others_to_it() {
     };
     let is_silent = |_: &Link, down: &Down| matches!(down, Down::Open { .. });
     let goes_away = |_: &Link, down: &Down| matches!(down, Down::Start { .. });
-    let cases: [(fn(&Link, &Down) -> bool, &str); 3] = [
+    type Act = fn(&Link, &Down) -> bool;
+    let cases: [(Act, &str); 3] = [
         (refuses, "driver b: it is in use"),
         (is_silent, "did not say within"),
         (goes_away, "driver b was lost"),

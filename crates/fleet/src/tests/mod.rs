@@ -181,7 +181,7 @@ impl Drop for Driver {
 fn polite(link: &Link, down: &Down, parts: &[Part]) {
     match *down {
         Down::Prepare { run, .. } => {
-            link.send(Up::Prepared { run, targets: vec!["a fake".into()], holdings: Vec::new() })
+            link.send(Up::Prepared { run, targets: vec!["a fake".into()], holdings: Vec::new() });
         }
         Down::Open { run, stage, .. } => ready(link, run, stage, Opened::Ready),
         Down::Start { run, stage, .. } => {
