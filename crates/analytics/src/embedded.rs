@@ -169,7 +169,11 @@ impl Session {
 }
 
 fn statements(sql: &str) -> Result<VecDeque<Statement>, Failure> {
-    Ok(DFParserBuilder::new(sql).build()?.parse_statements()?)
+    let found = DFParserBuilder::new(sql).build()?.parse_statements()?;
+    match found.is_empty() {
+        false => Ok(found),
+        true => Err(Failure::new(Fault::Sql, "its text has no statement")),
+    }
 }
 
 /// Where the column chunks of a file are.

@@ -1,5 +1,6 @@
 //! Why something failed: a class, and its words.
 
+use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use parquet::errors::ParquetError;
 use std::error::Error;
@@ -118,6 +119,22 @@ fn of_store(error: &object_store::Error) -> Option<Fault> {
     })
 }
 
+/// Arrow reads column chunks, and computes what the statement asks for.
+fn of_arrow(error: &ArrowError) -> Fault {
+    match error {
+        ArrowError::ParquetError(_) => Fault::WrongContent,
+        ArrowError::CastError(_)
+        | ArrowError::ParseError(_)
+        | ArrowError::SchemaError(_)
+        | ArrowError::ComputeError(_)
+        | ArrowError::DivideByZero
+        | ArrowError::ArithmeticOverflow(_)
+        | ArrowError::InvalidArgumentError(_)
+        | ArrowError::NotYetImplemented(_) => Fault::Sql,
+        _ => Fault::Local,
+    }
+}
+
 impl From<&object_store::Error> for Failure {
     fn from(error: &object_store::Error) -> Self {
         innermost(error).unwrap_or_else(|| Self::new(Fault::Io, words(error)))
@@ -144,7 +161,10 @@ impl From<DataFusionError> for Failure {
         let fault = match error.find_root() {
             DataFusionError::ResourcesExhausted(_) => Fault::Overloaded,
             DataFusionError::ParquetError(_) => Fault::WrongContent,
-            DataFusionError::SQL(..)
+            DataFusionError::ArrowError(error, _) => of_arrow(error),
+            // A function that does not take what it is given, for example.
+            DataFusionError::Execution(_)
+            | DataFusionError::SQL(..)
             | DataFusionError::Plan(_)
             | DataFusionError::SchemaError(..)
             | DataFusionError::NotImplemented(_) => Fault::Sql,
@@ -166,6 +186,13 @@ mod tests {
         assert_eq!(Failure::from(wrapped).fault, Fault::NoSpace);
         let memory = DataFusionError::ResourcesExhausted("pool".into()).context("while it sorted");
         assert_eq!(Failure::from(memory).fault, Fault::Overloaded);
+        for (error, fault) in [
+            (ArrowError::ParquetError("dictionary index out of bounds".into()), Fault::WrongContent),
+            (ArrowError::DivideByZero, Fault::Sql),
+        ] {
+            let wrapped = DataFusionError::ArrowError(Box::new(error), None).context("while it read");
+            assert_eq!(Failure::from(wrapped).fault, fault);
+        }
         let plan = DataFusionError::Plan(format!("no such column\nSELECT {}", "x".repeat(9_000)));
         let failure = Failure::from(plan);
         assert_eq!(failure.fault, Fault::Sql);

@@ -2,7 +2,7 @@
 
 use crate::sets::Set;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tidemark_object::job as object;
 use tidemark_plan::job::JobData;
 use tidemark_plan::plan::Work;
@@ -296,6 +296,22 @@ impl Engine {
     }
 }
 
+/// How deep below the directory of tables links are looked for: sets, and the tables in them. Files are replaced, and not written through.
+const LEVELS: u32 = 2;
+
+/// The symbolic links among the entries of a directory and of those in it, so many levels down.
+fn links(directory: &Path, levels: u32) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_symlink() => found.push(entry.path()),
+            Ok(kind) if kind.is_dir() && levels > 1 => found.extend(links(&entry.path(), levels - 1)),
+            _ => {}
+        }
+    }
+    found
+}
+
 impl Storage {
     /// The embedded server that it is, if it is one.
     pub fn embedded(&self) -> Option<&object::Embedded> {
@@ -314,7 +330,10 @@ impl Storage {
     /// What is not allowed, and what to do.
     pub fn check_policy(&self, policy: &Policy, who: &str) -> Result<(), String> {
         match self {
-            Storage::Files { directory } => policy.allow(who, directory),
+            Storage::Files { directory } => {
+                policy.allow(who, directory)?;
+                links(directory, LEVELS).iter().try_for_each(|link| policy.allow(who, link))
+            }
             Storage::Objects { server, .. } => match &**server {
                 object::Target::S3(s3) => s3.http.ca_file.iter().try_for_each(|path| policy.allow(who, path)),
                 object::Target::Embedded(object::Embedded {

@@ -273,7 +273,12 @@ impl Found {
         }
         for table in data.set.tables() {
             let Some(parts) = labels.get(table.name) else {
-                return Some(format!("{} has no files", table.name));
+                let place = format!("/{}/", table.name);
+                let stranger = self.strangers.iter().find(|path| path.as_ref().contains(&place));
+                return Some(match stranger {
+                    Some(path) => format!("{path} is damaged, or Tidemark did not write it"),
+                    None => format!("{} has no files", table.name),
+                });
             };
             let of = parts.iter().map(|(_, of, _)| *of).max().unwrap_or(0);
             let missing = (1..=of).find(|part| !parts.iter().any(|one| (one.0, one.1) == (*part, of)));

@@ -231,7 +231,8 @@ fn shortfall(plan: &plan::Work, work: &Work) -> Option<String> {
     let spoilt: u64 =
         tallies().map(|t| Fault::CONTENT.iter().map(|fault| t.faults.of(*fault)).sum::<u64>()).sum();
     if spoilt > 0 {
-        return Some(format!("{spoilt} reads returned wrong content; none is allowed"));
+        let reads = if spoilt == 1 { "1 read" } else { &format!("{spoilt} reads") };
+        return Some(format!("{reads} returned wrong content; none is allowed"));
     }
     let allowed = (ok + failed) as f64 * f64::from(plan.allowed_failures_per_million) / 1e6;
     if failed as f64 > allowed {

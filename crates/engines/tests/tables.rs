@@ -60,7 +60,11 @@ fn files_of_others_are_never_touched() {
     {
         let path = nation.join(name);
         std::fs::write(&path, content).unwrap();
-        for stages in [MAKE, "- prepare: {tables: tpch, scale: 0.01, fresh: true}"] {
+        for stages in [
+            MAKE,
+            "- prepare: {tables: tpch, scale: 0.01, fresh: true}",
+            "- load: {tables: tpch, scale: 0.01}",
+        ] {
             let refused = refusal(&document(directory.path(), "", stages), &options(2));
             assert!(refused.contains(name) && refused.contains("did not write"), "{refused}");
         }
@@ -83,7 +87,10 @@ fn queries_read_their_tables_and_nothing_else() {
          \x20   - {{name: make, sql: \"create external table x stored as csv location '{path}'\"}}\n\
          \x20   - {{name: copy, sql: \"copy nation to '{path}'\"}}\n\
          \x20   - {{name: drop, sql: 'drop table nation'}}\n\
-         \x20   - {{name: typo, sql: 'select nonsense from nation'}}\n"
+         \x20   - {{name: typo, sql: 'select nonsense from nation'}}\n\
+         \x20   - {{name: nothing, sql: ';'}}\n\
+         \x20   - {{name: zero, sql: 'select 1 / (n_nationkey - n_nationkey) from nation'}}\n\
+         \x20   - {{name: argument, sql: \"select date_trunc('nonsense', o_orderdate) from orders\"}}\n"
     );
     let done = run(&document(directory.path(), "", &stages));
     let operations = &done.stages[1].works[0].operations;
@@ -124,12 +131,15 @@ fn an_answer_that_changes_is_wrong_unless_parameters_are_drawn() {
 fn a_query_without_memory_or_time_fails_and_its_stream_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     // One text of 40 MB, which no query engine can put into a temporary file.
-    let sql = "[{name: large, sql: 'select length(string_agg(l_comment, chr(44))) from lineitem, region a, region b'}, {name: small, sql: 'select 1'}]";
-    let load = |more: &str| {
-        format!("{MAKE}\n- load: {{tables: tpch, scale: 0.01, allowed_failures: 100%, {more}sql: {sql}}}")
+    let large = "select length(string_agg(l_comment, chr(44))) from lineitem, region a, region b";
+    let long = "select sum(value % 7) from generate_series(1, 9000000000000)";
+    let load = |sql: &str, more: &str| {
+        format!(
+            "{MAKE}\n- load: {{tables: tpch, scale: 0.01, allowed_failures: 100%, {more}sql: [{{name: large, sql: '{sql}'}}, {{name: small, sql: 'select 1'}}]}}"
+        )
     };
-    let few = run(&document(directory.path(), ", memory: 16MiB", &load("")));
-    let late = run(&document(directory.path(), "", &load("timeout: 20ms, ")));
+    let few = run(&document(directory.path(), ", memory: 16MiB", &load(large, "")));
+    let late = run(&document(directory.path(), "", &load(long, "timeout: 3s, ")));
     for (done, fault) in [(few, Fault::Overloaded), (late, Fault::Timeout)] {
         let operations = &done.stages[1].works[0].operations;
         assert_eq!(operations[0].tally.faults.of(fault), 1, "{:?}", examples(&done));
@@ -260,6 +270,15 @@ fn submitted_documents_use_allowed_directories_only() {
     assert!(refused.contains("does not allow"), "{refused}");
     let policy = Policy { directories: vec![directory.path().to_owned()], ..Policy::default() };
     assert_eq!(policy.check(&plan, &registry), Ok(()));
+    // What lies there may lead elsewhere.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let set = directory.path().join("tpch-0.01");
+    std::os::unix::fs::symlink(elsewhere.path(), &set).unwrap();
+    assert!(policy.check(&plan, &registry).unwrap_err().contains("tpch-0.01 (which is "));
+    std::fs::remove_file(&set).unwrap();
+    std::fs::create_dir(&set).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), set.join("nation")).unwrap();
+    assert!(policy.check(&plan, &registry).unwrap_err().contains("nation (which is "));
 }
 
 #[test]

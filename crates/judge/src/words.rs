@@ -141,7 +141,7 @@ impl What {
             What::Proof(Bytes { compared, way, .. }) => !compared.is_missing() || *way == proof::Way::Trim,
             What::Proof(Drivers { missing, .. }) => missing.is_empty(),
             What::Database(Ledger { ledger, .. }) => ledger.missing == Some(0),
-            What::Tables(Answers { known, .. }) => *known > 0,
+            What::Tables(Answers { known, wrong, .. }) => *known > 0 && *wrong == 0,
             What::Commits(Kept { .. })
             | What::Cycles(Replies { .. })
             | What::Samples(Verified { .. })

@@ -5,6 +5,9 @@ use crate::quantity::Quantity;
 /// What the pool of a file system's data is called, after the file system's name.
 pub(crate) const DATA_POOL_OF_OURS: &str = "replicated";
 
+/// What Rook calls the pool of a file system's metadata, after the file system's name (its `generateMetaDataPoolName`).
+pub(crate) const METADATA_POOL_OF_ROOK: &str = "metadata";
+
 /// A cluster on Kubernetes and what pods can claim from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {

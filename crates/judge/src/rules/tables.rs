@@ -76,11 +76,13 @@ pub(super) fn answers(context: &WorkContext<'_>, out: &mut Findings) {
         |answer| used.queries.iter().filter(|query| query.fault.is_none() && query.answer == answer).count();
     let [known, others, unchecked] =
         [Answer::Known, Answer::Others, Answer::NotChecked].map(|answer| count(answer) as u64);
-    if known + others + unchecked == 0 {
+    let wrong = used.queries.iter().filter(|query| query.answer == Answer::Differs).count() as u64;
+    if known + others + unchecked + wrong == 0 {
         return;
     }
-    let severity = if known + others > unchecked { Severity::Good } else { Severity::Note };
-    out.say(context.finding(severity, Found::Answers { known, others, unchecked }));
+    let good = wrong == 0 && known + others > unchecked;
+    let severity = if good { Severity::Good } else { Severity::Note };
+    out.say(context.finding(severity, Found::Answers { known, others, unchecked, wrong }));
 }
 
 /// Whether what was read can have come from memory.

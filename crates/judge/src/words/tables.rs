@@ -59,6 +59,8 @@ pub enum Tables {
         known: u64,
         others: u64,
         unchecked: u64,
+        /// Those that differ.
+        wrong: u64,
     },
     Memory {
         layer: Layer,
@@ -130,11 +132,25 @@ impl Tell for Tables {
                     ]
                 }
             },
-            Tables::Answers { known, others, unchecked } => match known + others {
-                0 => phrase!["no answer was compared with anything"],
-                compared => {
-                    let all = compared + unchecked;
-                    phrase![count(compared), " of ", count(all), " answers were compared, and are right"]
+            Tables::Answers { known, others, unchecked, wrong } => match (known + others, *wrong) {
+                (0, 0) => phrase!["no answer was compared with anything"],
+                (right, 0) => {
+                    let all = right + unchecked;
+                    phrase![count(right), " of ", count(all), " answers were compared, and are right"]
+                }
+                (right, wrong) => {
+                    let all = right + wrong + unchecked;
+                    let (compared, right) = (count(right + wrong), count(right));
+                    phrase![
+                        compared,
+                        " of ",
+                        count(all),
+                        " answers were compared: ",
+                        right,
+                        " right, ",
+                        count(wrong),
+                        " wrong"
+                    ]
                 }
             },
             Tables::Memory { layer, data_bytes, .. } => {
@@ -210,10 +226,10 @@ impl Tell for Tables {
                     "all writers together: {generating} generating rows, {encoding} encoding them, {storing} waiting for storage"
                 )]
             }
-            Tables::Answers { known, others, unchecked } => {
+            Tables::Answers { known, others, unchecked, .. } => {
                 let [known, others, unchecked] = [*known, *others, *unchecked].map(units::count);
                 vec![format!(
-                    "{known} with known answers, {others} with the first execution of the same query, {unchecked} with nothing"
+                    "right: {known} by known answers, {others} by the first execution of the same query; {unchecked} compared with nothing"
                 )]
             }
             Tables::OwnCost { own_ns, queries_ns, .. } => {

@@ -1,7 +1,9 @@
 //! What is offered on a cluster (pools, file systems, object stores): its keys, and how it is read.
 
 use super::{MOST, Taken, must_have};
-use crate::layout::{DATA_POOL_OF_OURS, FailureDomain, FileSystem, Gateways, Kind, ObjectStore, Pool};
+use crate::layout::{
+    DATA_POOL_OF_OURS, FailureDomain, FileSystem, Gateways, Kind, METADATA_POOL_OF_ROOK, ObjectStore, Pool,
+};
 use crate::names::{ADDRESS, BUCKET, LABEL, OF_CEPH, SUBDOMAIN};
 use std::ops::Range;
 use tidemark_keys::kinds::{Flag, Kind as _, Parsed, Whole};
@@ -79,13 +81,12 @@ pub(super) fn offered(
     };
     let (pools, systems) = (tables(&POOLS, "a pool"), tables(&FILE_SYSTEMS, "a file system"));
     let stores = tables(&OBJECT_STORES, "an object store");
-    let mut names = Taken::default();
+    let mut named = (Taken::default(), Taken::default());
     // All are read, whatever is wrong with one.
     let pools: Vec<_> =
-        pools.into_iter().map(|one| pool(one, ground, &mut names, classes, document)).collect();
-    let mut names = Taken::default();
+        pools.into_iter().map(|one| pool(one, ground, &mut named.0, classes, document)).collect();
     let file_systems: Vec<_> =
-        systems.into_iter().map(|one| file_system(one, ground, &mut names, classes, document)).collect();
+        systems.into_iter().map(|one| file_system(one, ground, &mut named, classes, document)).collect();
     let mut taken = (Taken::default(), Taken::default());
     let object_stores: Vec<_> =
         stores.into_iter().map(|one| object_store(one, ground, &mut taken, classes, document)).collect();
@@ -196,7 +197,7 @@ fn pool(
 fn file_system(
     mut table: Table<'_>,
     ground: Ground,
-    names: &mut Taken,
+    (pools, names): &mut (Taken, Taken),
     classes: &mut Taken,
     document: &Document<'_>,
 ) -> Option<FileSystem> {
@@ -211,7 +212,12 @@ fn file_system(
     table.finish();
     let (name, span) = name?;
     names.take(&name, "a file system", &span, document);
-    let pool = if is_ours { format!("{name}-{DATA_POOL_OF_OURS}") } else { theirs? };
+    let own = [format!("{name}-{DATA_POOL_OF_OURS}"), format!("{name}-{METADATA_POOL_OF_ROOK}")];
+    if is_ours {
+        own.iter().for_each(|pool| pools.take(pool, "a pool", &span, document));
+    }
+    let [pool, _] = own;
+    let pool = if is_ours { pool } else { theirs? };
     let replicas = replicas.map_or(Some(None), |replicas| replicas.map(Some))?;
     Some(FileSystem { name, class: class?, replicas, pool })
 }

@@ -53,6 +53,14 @@ fn mistakes_are_explained_at_their_place() {
                 "- {name: a, replicas: 3}\n- {name: a, replicas: 3, class: b}",
             ),
         ),
+        (
+            "a pool that a file system has",
+            changed(
+                &baseline,
+                "- {name: block, replicas: 3}",
+                "- {name: fs-metadata, replicas: 3}\nfile_systems:\n- {name: fs, replicas: 3}",
+            ),
+        ),
         ("buckets that clash", changed(&baseline, "[cosbench]", "[cosbench, cosbench]")),
         (
             "a key of another layout",

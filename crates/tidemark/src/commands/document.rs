@@ -9,6 +9,9 @@ use tidemark_plan::document::{self, Document, Read as Workload};
 use tidemark_plan::evaluation;
 use tidemark_plan::yaml::Environment;
 
+/// The largest document that is read, bytes: what has more was not written as one.
+const MOST_BYTES: u64 = 64 << 20;
+
 /// A workload and its text.
 pub(crate) struct Source {
     /// Its path, or `standard input`.
@@ -42,17 +45,27 @@ pub(crate) fn text_of(file: &Path) -> Result<(String, String), Stop> {
     let (path, bytes) = match file.to_str() {
         Some("-") => {
             let mut bytes = Vec::new();
-            let read = std::io::stdin().lock().read_to_end(&mut bytes);
+            let read = std::io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes);
             ("standard input".to_owned(), read.map(|_| bytes))
         }
-        _ => (file.display().to_string(), std::fs::read(file)),
+        _ => (file.display().to_string(), beginning(file)),
     };
     let bytes = bytes.map_err(|error| Stop::usage(format!("cannot read {path}: {error}")))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(Stop::usage(format!("{path} is no document: it has more than {} MiB", MOST_BYTES >> 20)));
+    }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Stop::usage(format!("{path} is not UTF-8 text: byte {at} is invalid"))
     })?;
     Ok((path, text))
+}
+
+/// As much of a file as shows whether it is too large.
+fn beginning(file: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(file)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads and validates `file` (`-`: standard input). Warnings are shown, errors end the command.
