@@ -38,7 +38,7 @@ test: setup console
 ## test-trino: install what they need, then run the tests with a real Trino, which is fetched with Maven (820 MB, once) and
 ## needs a Java 24 or later
 test-trino:
-	scripts/setup-tests.sh trino
+	scripts/setup-tests.sh
 	scripts/test.sh trino
 
 ## test-kubernetes: install etcd, then run the tests with a real API server of Kubernetes, which is built with Go 1.26 or later (some

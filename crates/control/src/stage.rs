@@ -228,11 +228,17 @@ fn shortfall(plan: &plan::Work, work: &Work) -> Option<String> {
         return Some(format!("none of {failed} operations succeeded"));
     }
     // No document allows these: the storage reported success, wrongly.
-    let spoilt: u64 =
-        tallies().map(|t| Fault::CONTENT.iter().map(|fault| t.faults.of(*fault)).sum::<u64>()).sum();
-    if spoilt > 0 {
-        let reads = if spoilt == 1 { "1 read" } else { &format!("{spoilt} reads") };
-        return Some(format!("{reads} returned wrong content; none is allowed"));
+    let failed_by = |fault: Fault| tallies().map(|tally| tally.faults.of(fault)).sum::<u64>();
+    let spoilt: u64 = Fault::CONTENT.into_iter().map(failed_by).sum();
+    let told = match (spoilt, failed_by(Fault::WrongAnswer)) {
+        (0, _) => None,
+        (1, 1) => Some("1 answer was wrong".to_owned()),
+        (all, answers) if all == answers => Some(format!("{all} answers were wrong")),
+        (1, _) => Some("1 read returned wrong content".to_owned()),
+        (all, _) => Some(format!("{all} reads returned wrong content")),
+    };
+    if let Some(told) = told {
+        return Some(format!("{told}; none is allowed"));
     }
     let allowed = (ok + failed) as f64 * f64::from(plan.allowed_failures_per_million) / 1e6;
     if failed as f64 > allowed {

@@ -118,6 +118,16 @@ fn an_answer_that_changes_is_wrong_unless_parameters_are_drawn() {
     let done = try_run(&document(directory.path(), "", &load("")), &options(2)).unwrap();
     assert_eq!(done.state, State::Failed);
     assert_eq!(done.stages[1].works[0].operations[0].tally.faults.of(Fault::WrongAnswer), 2);
+    assert!(
+        done.stages[1].reason.ends_with("2 answers were wrong; none is allowed"),
+        "{}",
+        done.stages[1].reason
+    );
+    let judged = tidemark_judge::judge(&done);
+    let titles: Vec<String> = judged.findings.iter().map(tidemark_judge::Finding::title).collect();
+    for title in ["answers of queries were wrong 2 times", "2 of 3 answers were compared: 0 right, 2 wrong"] {
+        assert!(titles.iter().any(|one| one == title), "{titles:?}");
+    }
     let used = &done.stages[1].proof.as_ref().unwrap().tables[0];
     assert_eq!(
         used.queries.iter().map(|one| one.answer).collect::<Vec<_>>(),

@@ -271,9 +271,13 @@ pub(crate) fn percentiles(stage: &Stage) -> Table {
             cells.extend(PERCENTILES.map(|fraction| percentile_of(operation, fraction)));
             table.row(Tone::Plain, cells);
         }
-        // Of queries that ran less often than p95 needs, other tables tell as much.
-        let least = if crate::queries::is_query(stage, work, operation) { 20 } else { 1 };
-        for (name, histogram) in rows.into_iter().filter(|(_, histogram)| histogram.count() >= least) {
+        let is_query = crate::queries::is_query(stage, work, operation);
+        // Of queries that ran too rarely for more than a median, other tables tell as much.
+        let is_told = |histogram: &Histogram| match is_query {
+            true => shown_percentile(histogram, 0.95).is_some(),
+            false => !histogram.is_empty(),
+        };
+        for (name, histogram) in rows.into_iter().filter(|(_, histogram)| is_told(histogram)) {
             let mut cells = vec![operation.label.clone(), work.name.clone(), name.into()];
             cells.push(units::count(histogram.count()));
             cells.extend(PERCENTILES.map(|fraction| percentile(histogram, fraction)));

@@ -162,7 +162,8 @@ pub(super) fn wrong_data(context: &WorkContext<'_>, out: &mut Findings) {
         return;
     }
     let causes = causes(context, &faults, &Histogram::new());
-    out.say(context.finding(Severity::Critical, Found::WrongData { operations: wrong, causes }));
+    let answers = faults.of(Fault::WrongAnswer);
+    out.say(context.finding(Severity::Critical, Found::WrongData { operations: wrong, answers, causes }));
 }
 
 /// The storage asked for fewer requests.

@@ -80,6 +80,8 @@ pub enum Failures {
     },
     WrongData {
         operations: u64,
+        /// Those that are answers of queries, for which the engine that answers can be at fault as well.
+        answers: u64,
         causes: Causes,
     },
     /// On the generator's own machine.
@@ -129,6 +131,12 @@ impl Tell for Failures {
                 let more = if *more_than_allowed { ", more than allowed" } else { "" };
                 phrase![count(*failed), " of ", count(*total), " operations failed", more]
             }
+            Failures::WrongData { operations: 1, answers: 1, .. } => {
+                phrase!["the answer of a query was wrong once"]
+            }
+            Failures::WrongData { operations, answers, .. } if answers == operations => {
+                phrase!["answers of queries were wrong ", count(*operations), " times"]
+            }
             Failures::WrongData { operations: 1, .. } => phrase!["the storage returned wrong data once"],
             Failures::WrongData { operations, .. } => {
                 phrase!["the storage returned wrong data ", count(*operations), " times"]
@@ -149,6 +157,9 @@ impl Tell for Failures {
         match self {
             Failures::NothingSucceeded { operation: None, .. } => {
                 "There is no throughput or latency to report. Later stages may lack what this one should have created."
+            }
+            Failures::WrongData { operations, answers, .. } if answers == operations => {
+                "Either the data are not what they were when the known answer was given, or the engine that answered is at fault."
             }
             Failures::WrongData { .. } => {
                 "Data was lost, mixed up or altered, or something else wrote to the same objects or volumes during the run."
