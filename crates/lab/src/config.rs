@@ -59,9 +59,10 @@ paxos propose interval = 0.2
 mgr tick period = 1
 mgr stats period = 1
 
-# A developer's disk is often nearly full, and the monitor stores little.
-mon data avail warn = 1
-mon data avail crit = 0
+# A developer's disk is often nearly full, and the monitor stores little. With less than 1 % free, which it takes for 0, a limit of 0
+# would be reached, too.
+mon data avail warn = -1
+mon data avail crit = -1
 
 [mon]
 mon data = {dir}/mon

@@ -1,9 +1,7 @@
 //! Tables in files: made once, made whole, guarded, and queried by those who may.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::runs::{examples, options, refusal, run, try_run};
+use crate::common::runs::{examples, options, refusal, run, try_run};
 use std::path::Path;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Answer, Run, State};
@@ -196,7 +194,7 @@ fn texts(names: impl IntoIterator<Item = String>) -> tempfile::TempDir {
 /// The names of the queries of a document's only load.
 fn queries_of(load: &str) -> Vec<String> {
     let text = document(Path::new("/data"), "", load);
-    let plan = common::read(&text).unwrap_or_else(|found| panic!("{found:?}")).plan;
+    let plan = crate::common::read(&text).unwrap_or_else(|found| panic!("{found:?}")).plan;
     plan.stages[0].works[0].labels.iter().map(|label| label.label.clone()).collect()
 }
 
@@ -247,8 +245,9 @@ fn the_queries_of_tpcds_are_fetched_and_answer_as_another_engine_does() {
 fn documents_are_refused_with_a_word_on_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
     let wrong = |stages: &str| {
-        let found =
-            common::read(&document(directory.path(), "", stages)).map(|read| read.warnings).unwrap_err();
+        let found = crate::common::read(&document(directory.path(), "", stages))
+            .map(|read| read.warnings)
+            .unwrap_err();
         found.iter().map(|one| format!("{}: {}", one.message, one.help)).collect::<Vec<_>>().join("\n")
     };
     for (stages, words) in [
@@ -274,7 +273,7 @@ fn documents_are_refused_with_a_word_on_what_to_do() {
 #[test]
 fn submitted_documents_use_allowed_directories_only() {
     let directory = tempfile::tempdir().unwrap();
-    let plan = common::read(&document(directory.path(), "", MAKE)).unwrap().plan;
+    let plan = crate::common::read(&document(directory.path(), "", MAKE)).unwrap().plan;
     let registry = tidemark_engines::registry();
     let refused = Policy::default().check(&plan, &registry).unwrap_err();
     assert!(refused.contains("does not allow"), "{refused}");

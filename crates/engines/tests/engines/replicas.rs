@@ -2,9 +2,7 @@
 //! reads, how far the replica is behind, and what is said where a role is wrong.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::runs::{last, options, refusal, run};
+use crate::common::runs::{last, options, refusal, run};
 use tidemark_judge::judge;
 use tidemark_measure::record::{ReplicaLag, Run};
 use tidemark_testing::mariadb::Mariadb;

@@ -1,9 +1,7 @@
 //! The order entry's routines on a real PostgreSQL and a real MariaDB: the same transactions as its statements, in one round trip each.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::runs::{examples, options, run, try_run};
+use crate::common::runs::{examples, options, run, try_run};
 use std::time::Duration;
 use tidemark_measure::record::Run;
 use tidemark_testing::mariadb::Mariadb;
@@ -220,7 +218,7 @@ fn routines_of_mariadb_and_statements_leave_the_same_rows() {
 #[test]
 fn routines_are_refused_where_there_are_none() {
     let text = "name: db\ntarget: {kind: cockroach, user: u, database: d}\nstages:\n- load: {workload: tpcc, mode: routines, for: 1s}\n";
-    let found = common::read(text).unwrap_err();
+    let found = crate::common::read(text).unwrap_err();
     assert!(
         found.iter().any(|one| one.message.contains("tpcc has no routines for CockroachDB")),
         "{found:?}"

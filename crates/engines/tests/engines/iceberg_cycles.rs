@@ -1,9 +1,7 @@
 //! Cycles of Iceberg tables: rows are conserved and answers right, what ages is counted, and what goes wrong is classed.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::runs::{doubts, examples, options, refusal, run, try_run};
+use crate::common::runs::{doubts, examples, options, refusal, run, try_run};
 use std::path::Path;
 use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault as Spoil, Operation};
 use tidemark_judge::{Severity, judge};
@@ -186,12 +184,13 @@ fn cycles_begin_with_an_empty_table_and_keys_that_mean_nothing_are_refused() {
         ("- load: {table: events, cycles: 100000, appends: 10000, rows: 1}", "more than"),
         ("- load: {table: events, cycles: 1000, appends: 1000, rows: 1000000}", "larger than"),
     ] {
-        let found = common::read(&on_files(directory.path(), stages)).map(|read| read.warnings).unwrap_err();
+        let found =
+            crate::common::read(&on_files(directory.path(), stages)).map(|read| read.warnings).unwrap_err();
         let said: Vec<_> = found.iter().map(|one| format!("{}: {}", one.message, one.help)).collect();
         assert!(said.join("\n").contains(words), "{stages}: {said:?}");
     }
-    let plan = common::read(&on_files(directory.path(), &load("merge: none"))).unwrap().plan;
-    let forecast = common::forecast(&plan);
+    let plan = crate::common::read(&on_files(directory.path(), &load("merge: none"))).unwrap().plan;
+    let forecast = crate::common::forecast(&plan);
     assert_eq!(forecast.stages[1].works[0].actions[0].does.code, "runs_steps");
     let unreachable = document("{kind: s3, endpoint: 'http://127.0.0.1:9'}", &load("merge: none"));
     assert!(

@@ -1,9 +1,7 @@
 //! Decision support after TPC-H on real databases, and on tables in files and buckets: the same answers everywhere.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::runs::{doubts, examples, options, run, try_run};
+use crate::common::runs::{doubts, examples, options, run, try_run};
 use tidemark_judge::{Amount, judge};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Answer, Run, Stage, TablesUse};

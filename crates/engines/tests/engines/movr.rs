@@ -1,9 +1,7 @@
 //! MovR on real servers, which each test starts for itself: a PostgreSQL and a MariaDB.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::runs::{examples, run};
+use crate::common::runs::{examples, run};
 use tidemark_measure::record::Run;
 use tidemark_testing::mariadb::Mariadb;
 use tidemark_testing::postgres::Postgres;

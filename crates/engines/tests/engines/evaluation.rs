@@ -1,9 +1,7 @@
 //! Evaluations read, their cells and plans, and what is wrong with them.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::{REGISTRY, process, read as read_document};
+use crate::common::{REGISTRY, process, read as read_document};
 use proptest::prelude::*;
 use std::path::PathBuf;
 use tidemark_block::job::Job as BlockJob;
@@ -19,7 +17,7 @@ use tidemark_plan::plan::{Plan, WorkKind};
 use tidemark_plan::yaml::Environment;
 
 /// An evaluation that uses nearly everything.
-const FULL: &str = include_str!("fixtures/full-evaluation.yaml");
+const FULL: &str = include_str!("../fixtures/full-evaluation.yaml");
 
 fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -594,7 +592,7 @@ fn axes_of_the_same_name_are_the_same_for_all_engines() {
 /// Stored runs are found again by these: they were made when levels were text.
 #[test]
 fn fingerprints_of_levels_are_those_of_the_versions_before() {
-    let found = evaluation(include_str!("fixtures/golden.yaml"));
+    let found = evaluation(include_str!("../fixtures/golden.yaml"));
     let print = |load, level: &[(&str, &str)], repeat| {
         // As an older record has it.
         let stored = serde_json::to_string(level).unwrap();

@@ -1,9 +1,7 @@
 //! Documents of all formats: told apart by their content, read in an environment that gives nothing else.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::{REGISTRY, read};
+use crate::common::{REGISTRY, read};
 use std::path::Path;
 use tidemark_plan::diagnostic::Diagnostic;
 use tidemark_plan::document::{self, Document};

@@ -1,9 +1,7 @@
 //! Commits to Iceberg tables: on storage that is right every one is there once, and storage that ignores conditions is found out.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::runs::{examples, options, refusal, run, try_run};
+use crate::common::runs::{examples, options, refusal, run, try_run};
 use std::path::Path;
 use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault as Spoil, Operation};
 use tidemark_judge::{Severity, judge};
@@ -239,7 +237,8 @@ fn documents_are_refused_with_a_word_on_what_to_do() {
         ("- init: {table: events}", "does not apply"),
         ("- load: {total_operations: 1}", "table: events"),
     ] {
-        let found = common::read(&on_files(directory.path(), stages)).map(|read| read.warnings).unwrap_err();
+        let found =
+            crate::common::read(&on_files(directory.path(), stages)).map(|read| read.warnings).unwrap_err();
         let said: Vec<_> = found.iter().map(|one| format!("{}: {}", one.message, one.help)).collect();
         assert!(said.join("\n").contains(words), "{stages}: {said:?}");
     }
@@ -248,10 +247,11 @@ fn documents_are_refused_with_a_word_on_what_to_do() {
 #[test]
 fn what_a_load_will_do_is_told_and_submitted_documents_use_allowed_directories_only() {
     let directory = tempfile::tempdir().unwrap();
-    let plan = common::read(&on_files(directory.path(), "- load: {table: events, total_operations: 7}"))
-        .unwrap()
-        .plan;
-    let forecast = common::forecast(&plan);
+    let plan =
+        crate::common::read(&on_files(directory.path(), "- load: {table: events, total_operations: 7}"))
+            .unwrap()
+            .plan;
+    let forecast = crate::common::forecast(&plan);
     assert!(forecast.notes.iter().any(|note| note.topic == "table-not-made"), "{:?}", forecast.notes);
     assert_eq!(forecast.stages[0].works[0].actions[0].does.code, "commits_rows");
     let registry = tidemark_engines::registry();

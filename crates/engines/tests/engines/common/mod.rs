@@ -1,5 +1,4 @@
 //! What the tests of documents share.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub(crate) mod runs;
 

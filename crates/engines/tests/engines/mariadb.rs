@@ -1,9 +1,7 @@
 //! The SQL engine against a real MariaDB, which each test starts for itself.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::runs::{examples, last, options, refusal, run, try_run};
+use crate::common::runs::{examples, last, options, refusal, run, try_run};
 use std::sync::mpsc;
 use std::time::Duration;
 use tidemark_control::execute::Options;

@@ -1,9 +1,7 @@
 //! Documents that try to have a secret of their reader's machine shown to them.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::REGISTRY;
+use crate::common::REGISTRY;
 use std::path::Path;
 use tidemark_plan::document::{self, Document};
 use tidemark_plan::forecast::forecast;

@@ -1,9 +1,7 @@
 //! The schema and the reference are made of what the readers declare, and agree with examples.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::REGISTRY;
+use crate::common::REGISTRY;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tidemark_keys::Absent;

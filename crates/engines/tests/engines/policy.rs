@@ -1,9 +1,7 @@
 //! Plans that stay where they may be, and ways out that there are none of.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::{REGISTRY, read};
+use crate::common::{REGISTRY, read};
 use proptest::prelude::*;
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -3,9 +3,7 @@
 //! The cluster is the lab's, on the lab's gateway; `make test-trino` runs what needs it.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::runs::{examples, options, refusal, run};
+use crate::common::runs::{examples, options, refusal, run};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tidemark_lab::{self as lab, Bucket, Keys, Lab, LabOptions, Storage, Trino, TrinoOptions};
@@ -37,20 +35,21 @@ fn documents_are_refused_with_a_word_on_what_to_do() {
         (there, S3, "- prepare: {tables: tpch, by: presto}", "trino"),
         (there, S3, "- load: {tables: tpcds}", "query_files"),
     ] {
-        let found = common::read(&document(trino, storage, stages)).map(|read| read.warnings).unwrap_err();
+        let found =
+            crate::common::read(&document(trino, storage, stages)).map(|read| read.warnings).unwrap_err();
         let said: Vec<_> = found.iter().map(|one| format!("{}: {}", one.message, one.help)).collect();
         assert!(said.join("\n").contains(words), "{trino} {stages}: {said:?}");
     }
     let elsewhere = "name: t\ntarget: {kind: datafusion, storage: {kind: files, directory: /data}}\n\
                      stages: [{prepare: {tables: tpch, by: trino}}]";
-    let found = common::read(elsewhere).map(|read| read.warnings).unwrap_err();
+    let found = crate::common::read(elsewhere).map(|read| read.warnings).unwrap_err();
     assert!(format!("{found:?}").contains("kind `trino`"), "{found:?}");
 }
 
 #[test]
 fn submitted_documents_use_allowed_files_only() {
     let trino = "endpoint: 'https://127.0.0.1:8443', ca_file: /etc/trino.pem";
-    let plan = common::read(&document(trino, S3, "- load: {tables: tpch}")).unwrap().plan;
+    let plan = crate::common::read(&document(trino, S3, "- load: {tables: tpch}")).unwrap().plan;
     let registry = tidemark_engines::registry();
     let refused = Policy::default().check(&plan, &registry).unwrap_err();
     assert!(refused.contains("/etc/trino.pem") && refused.contains("does not allow"), "{refused}");

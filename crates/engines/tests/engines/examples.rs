@@ -8,7 +8,7 @@ use tidemark_plan::yaml::Environment;
 /// Everything between lines with three backquotes in the reference, which holds one document per block.
 #[test]
 fn the_examples_of_the_reference_are_documents() {
-    let reference = include_str!("../../../docs/document.md");
+    let reference = include_str!("../../../../docs/document.md");
     let blocks: Vec<_> =
         reference.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(!blocks.is_empty());
@@ -45,17 +45,17 @@ fn the_examples_of_block_storage_databases_and_tables_are_documents() {
         ..Environment::process(&registry)
     };
     for (name, text) in [
-        ("block-sequential", include_str!("../../../examples/block-sequential.yaml")),
-        ("block-qct-rbd", include_str!("../../../examples/block-qct-rbd.yaml")),
-        ("block-oltp", include_str!("../../../examples/block-oltp.yaml")),
-        ("postgres-oltp", include_str!("../../../examples/postgres-oltp.yaml")),
-        ("mariadb-oltp", include_str!("../../../examples/mariadb-oltp.yaml")),
-        ("tpch-lake", include_str!("../../../examples/tpch-lake.yaml")),
-        ("tpcds-lake", include_str!("../../../examples/tpcds-lake.yaml")),
-        ("tpch-postgres", include_str!("../../../examples/tpch-postgres.yaml")),
-        ("iceberg-commits", include_str!("../../../examples/iceberg-commits.yaml")),
-        ("iceberg-cycles", include_str!("../../../examples/iceberg-cycles.yaml")),
-        ("tpcds-trino", include_str!("../../../examples/tpcds-trino.yaml")),
+        ("block-sequential", include_str!("../../../../examples/block-sequential.yaml")),
+        ("block-qct-rbd", include_str!("../../../../examples/block-qct-rbd.yaml")),
+        ("block-oltp", include_str!("../../../../examples/block-oltp.yaml")),
+        ("postgres-oltp", include_str!("../../../../examples/postgres-oltp.yaml")),
+        ("mariadb-oltp", include_str!("../../../../examples/mariadb-oltp.yaml")),
+        ("tpch-lake", include_str!("../../../../examples/tpch-lake.yaml")),
+        ("tpcds-lake", include_str!("../../../../examples/tpcds-lake.yaml")),
+        ("tpch-postgres", include_str!("../../../../examples/tpch-postgres.yaml")),
+        ("iceberg-commits", include_str!("../../../../examples/iceberg-commits.yaml")),
+        ("iceberg-cycles", include_str!("../../../../examples/iceberg-cycles.yaml")),
+        ("tpcds-trino", include_str!("../../../../examples/tpcds-trino.yaml")),
     ] {
         let read = document::read(text, &environment);
         let read = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));

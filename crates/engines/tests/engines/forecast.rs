@@ -1,9 +1,7 @@
 //! Forecasts of whole documents, with exact numbers.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-mod common;
-
-use common::{forecast, process};
+use crate::common::{forecast, process};
 use tidemark_plan::forecast::{Amount, Forecast};
 use tidemark_plan::yaml::Environment;
 
@@ -16,8 +14,8 @@ const SMALL: u64 = 4_000;
 #[test]
 fn the_whitepaper_in_cosbench_s_dialect_is_forecast_the_same_way() {
     for text in [
-        include_str!("../../../examples/whitepaper-4k-s3.xml"),
-        include_str!("../../../examples/whitepaper-4k-swift.xml"),
+        include_str!("../../../../examples/whitepaper-4k-s3.xml"),
+        include_str!("../../../../examples/whitepaper-4k-swift.xml"),
     ] {
         let value = |name: &str| {
             let address = [("TIDEMARK_LAB_S3", "http://h:1"), ("TIDEMARK_LAB_SWIFT", "http://h:1/auth/v1.0")];
