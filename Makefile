@@ -41,8 +41,8 @@ test-trino:
 	scripts/setup-tests.sh
 	scripts/test.sh trino
 
-## test-kubernetes: install etcd, then run the tests with a real API server of Kubernetes, which is built with Go 1.26 or later (some
-## minutes, once)
+## test-kubernetes: install etcd, containerd and runc, then run the tests with a real Kubernetes, which is built with Go 1.26 or later (some
+## minutes, once); those with a node need root
 test-kubernetes:
 	scripts/setup-tests.sh kubernetes
 	scripts/test.sh kubernetes

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the real programs that the end-to-end tests run against, from the distribution's packages. They are
 # not started here: the tests start them on private directories and free ports, and stop them again.
-# `scripts/setup-tests.sh kubernetes` also installs what the tests with Kubernetes' API server need, but for Go 1.26 or later; those with
+# `scripts/setup-tests.sh kubernetes` also installs what the tests with Kubernetes need, but for Go 1.26 or later; those with
 # Trino need no more than a Java 24 or later.
 set -euo pipefail
 
@@ -13,8 +13,12 @@ declare -A package_of=(
   [rbd]=ceph-common [rados]=ceph-common [fio]=fio [curl]=curl [losetup]=mount
   [ip]=iproute2 [parted]=parted [mkfs.ext4]=e2fsprogs [unshare]=util-linux [chromium]=chromium [node]=nodejs [npm]=npm [python3]=python3 [setpriv]=util-linux [psql]=postgresql-client
 )
-[ "${1:-}" != kubernetes ] || package_of[etcd]=etcd-server
 missing=()
+if [ "${1:-}" = kubernetes ]; then
+  package_of+=([etcd]=etcd-server [containerd]=containerd [runc]=runc)
+  # Plugins for networks are not in the path.
+  [ -x /usr/lib/cni/bridge ] || missing+=(containernetworking-plugins)
+fi
 for program in "${!package_of[@]}"; do
   command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
 done

@@ -14,7 +14,7 @@ format()  { $cargo fmt --all --check; }
 clippy()  { $cargo clippy --locked --workspace --all-targets -- -D warnings; }
 unit()    { $cargo test --locked --workspace --no-fail-fast; }
 # The same build. One at a time: these bring up clusters of their own. What only measures says so in its name.
-# Trino is 820 MB to download, and Kubernetes' API server takes minutes to build: their tests, and they alone, are called trino_... and
+# Trino is 820 MB to download, and Kubernetes takes minutes to build: their tests, and they alone, are called trino_... and
 # kubernetes_..., and run by themselves.
 e2e()     { $cargo test --locked --workspace --no-fail-fast -- --ignored --test-threads=1 --skip measures_ --skip trino_ --skip kubernetes_; }
 trino()   { $cargo test --locked --workspace --no-fail-fast -- --ignored --test-threads=1 trino_; }

@@ -39,7 +39,7 @@ pub(super) const CEPH_FILESYSTEM: Package =
     Package { programs: &["ceph-mds", "ceph-fuse"], install: "apt-get install -y ceph-mds ceph-fuse" };
 
 /// Every package, to name the one that a missing program comes from.
-const PACKAGES: [Package; 7] = [CEPH, CEPH_FILESYSTEM, POSTGRES, MARIADB, FUSE, MAVEN, ETCD];
+const PACKAGES: [Package; 8] = [CEPH, CEPH_FILESYSTEM, POSTGRES, MARIADB, FUSE, MAVEN, ETCD, NODE];
 
 /// What fetches servers that no distribution has.
 const MAVEN: Package = Package { programs: &["mvn"], install: "apt-get install -y maven" };
@@ -54,6 +54,11 @@ pub(super) const MARIADB: Package = Package {
 };
 /// What keeps what an API server of Kubernetes is told.
 pub(super) const ETCD: Package = Package { programs: &["etcd"], install: "apt-get install -y etcd-server" };
+/// What runs pods on a node of Kubernetes. The network plugins come without a program in the path.
+pub(super) const NODE: Package = Package {
+    programs: &["containerd", "ctr", "runc", "ip", "nsenter", "unshare"],
+    install: "apt-get install -y containerd runc containernetworking-plugins iproute2 util-linux",
+};
 /// What mounts a file system of ours for a user other than root.
 pub(super) const FUSE: Package = Package { programs: &["fusermount3"], install: "apt-get install -y fuse3" };
 

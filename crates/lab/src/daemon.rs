@@ -17,6 +17,7 @@ use crate::account::Account;
 use crate::command::{Programs, last_lines, undisturbed};
 use crate::error::LabError;
 use crate::home::Home;
+use crate::kubernetes::Place;
 use crate::process::Process;
 use crate::throttle::Throttle;
 
@@ -62,6 +63,16 @@ pub enum Daemon {
     Etcd,
     /// Kubernetes' API server, `kube-apiserver`.
     ApiServer,
+    /// What makes pods of jobs and binds claims, `kube-controller-manager`.
+    ControllerManager,
+    /// What gives pods to nodes, `kube-scheduler`.
+    Scheduler,
+    /// What runs the containers of the lab's node, `containerd`.
+    Containerd,
+    /// What runs the pods of the lab's node, `kubelet`.
+    Kubelet,
+    /// What makes volumes for claims, `local-path-provisioner`.
+    Volumes,
 }
 
 /// What a daemon runs in or as.
@@ -73,6 +84,8 @@ pub(super) enum Under<'a> {
     Group(&'a Throttle),
     /// As another user.
     Account(&'a Account),
+    /// As part of a node of Kubernetes.
+    Node(&'a Place),
 }
 
 impl fmt::Display for Daemon {
@@ -90,7 +103,13 @@ impl fmt::Display for Daemon {
             Daemon::Mariadb(number) => write!(formatter, "mariadb-{number}"),
             Daemon::Coordinator => formatter.write_str("coordinator"),
             Daemon::Worker(number) => write!(formatter, "worker-{number}"),
-            Daemon::Etcd | Daemon::ApiServer => formatter.write_str(self.program()),
+            Daemon::Etcd
+            | Daemon::ApiServer
+            | Daemon::ControllerManager
+            | Daemon::Scheduler
+            | Daemon::Containerd
+            | Daemon::Kubelet
+            | Daemon::Volumes => formatter.write_str(self.program()),
         }
     }
 }
@@ -141,6 +160,11 @@ impl Daemon {
             "coordinator" => Some(Daemon::Coordinator),
             "etcd" => Some(Daemon::Etcd),
             "kube-apiserver" => Some(Daemon::ApiServer),
+            "kube-controller-manager" => Some(Daemon::ControllerManager),
+            "kube-scheduler" => Some(Daemon::Scheduler),
+            "containerd" => Some(Daemon::Containerd),
+            "kubelet" => Some(Daemon::Kubelet),
+            "local-path-provisioner" => Some(Daemon::Volumes),
             _ => {
                 let number = |kind: &str| name.strip_prefix(kind)?.parse().ok();
                 let osd = number("osd.").map(Daemon::Osd);
@@ -168,6 +192,11 @@ impl Daemon {
             Daemon::Coordinator | Daemon::Worker(_) => "java",
             Daemon::Etcd => "etcd",
             Daemon::ApiServer => "kube-apiserver",
+            Daemon::ControllerManager => "kube-controller-manager",
+            Daemon::Scheduler => "kube-scheduler",
+            Daemon::Containerd => "containerd",
+            Daemon::Kubelet => "kubelet",
+            Daemon::Volumes => "local-path-provisioner",
         }
     }
 
@@ -207,8 +236,13 @@ impl Daemon {
             // All arguments are in the file.
             Daemon::Coordinator | Daemon::Worker(_) => return vec![joined("@", home.server_conf(self))],
             Daemon::Etcd => return vec!["--config-file".into(), home.server_conf(self).into()],
-            // It reads none from a file, so we do. Without the file, none of its processes is known as ours.
-            Daemon::ApiServer => {
+            Daemon::Containerd => return vec!["--config".into(), home.server_conf(self).into()],
+            // They read none from a file, so we do. Without the file, none of their processes is known as ours.
+            Daemon::ApiServer
+            | Daemon::ControllerManager
+            | Daemon::Scheduler
+            | Daemon::Kubelet
+            | Daemon::Volumes => {
                 let arguments = fs::read_to_string(home.server_conf(self)).unwrap_or_default();
                 return arguments.lines().map(Into::into).collect();
             }
@@ -249,6 +283,7 @@ impl Daemon {
         // A process group of its own: Ctrl-C in our terminal is not meant for the daemons.
         let mut command = match under {
             Under::Group(group) => joining(group, &program),
+            Under::Node(place) => place.entering(programs, &program)?,
             Under::Us | Under::Account(_) => Command::new(&program),
         };
         if let Under::Account(account) = under {
@@ -372,6 +407,8 @@ mod tests {
         assert_eq!(names, expected);
         all.extend([Daemon::Disk, Daemon::Postgres(10), Daemon::Mariadb(0)]);
         all.extend([Daemon::Coordinator, Daemon::Worker(1), Daemon::Etcd, Daemon::ApiServer]);
+        all.extend([Daemon::ControllerManager, Daemon::Scheduler, Daemon::Containerd, Daemon::Kubelet]);
+        all.push(Daemon::Volumes);
         assert!(all.iter().all(|daemon| Daemon::named(&daemon.to_string()) == Some(*daemon)));
         assert!(all.is_sorted(), "what needs another comes after it");
     }

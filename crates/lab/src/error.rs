@@ -46,7 +46,7 @@ pub enum LabError {
     },
     /// There is no Go to build a program with.
     #[error(
-        "building Kubernetes' API server requires Go 1.26 or later, which this machine does not have; install it as go.dev/doc/install says"
+        "building Kubernetes requires Go 1.26 or later, which this machine does not have; install it as go.dev/doc/install says"
     )]
     NoGo,
     /// A program could not be built.
@@ -78,6 +78,34 @@ pub enum LabError {
         /// What went wrong.
         why: String,
     },
+    /// A node of Kubernetes cannot be made by this user.
+    #[error(
+        "a node of Kubernetes needs root, for its containers: use sudo; `tidemark lab up kubernetes` without --node does not"
+    )]
+    NodeNeedsRoot,
+    /// A node of Kubernetes was needed, and the lab has none.
+    #[error(
+        "the lab in {} has no node; `tidemark lab down kubernetes`, and then `tidemark lab up kubernetes --node` makes one that has",
+        dir.display()
+    )]
+    NoNode {
+        /// The directory of the lab.
+        dir: PathBuf,
+    },
+    /// The addresses of a lab's node are in use by somebody else.
+    #[error(
+        "the addresses {range} of the lab's node are in use; `ip route` shows by what: remove that, or make another lab with \
+         `tidemark lab down kubernetes` and `tidemark lab up kubernetes --node`"
+    )]
+    NetworkTaken {
+        /// The addresses.
+        range: String,
+    },
+    /// No addresses are free for a lab's node.
+    #[error(
+        "no network of 1024 addresses is free in 10.240.0.0/12 for the lab's node; `ip route` shows what uses them"
+    )]
+    NoFreeNetwork,
     /// There is no Java that runs Trino.
     #[error(
         "Trino needs Java {least} or later, and {places} {}; install one, or name its directory with --jdk",
@@ -412,7 +440,7 @@ const REMEDIES: [(&str, &str); 8] = [
     ("could not map anonymous shared memory", "make shared_buffers smaller, or free some memory"),
     ("could not resize shared memory", "make shared_buffers smaller, or free some space in /dev/shm"),
     ("Cannot allocate memory", "make the servers' buffers smaller, or free some memory"),
-    ("Address already in use", "stop what listens there, or choose another port with --port"),
+    ("ddress already in use", "stop what listens there, or choose another port with --port"),
     ("invalid locale", "generate the locale with `dpkg-reconfigure locales`, or set LANG=C.UTF-8"),
     ("Permission denied", "choose a place that the servers' user may enter and write to"),
 ];

@@ -14,7 +14,7 @@ use crate::daemon::Daemon;
 use crate::error::LabError;
 
 /// What systems are made of; creating one anew removes all of it. What may lie elsewhere, behind a link, is in `OUTSIDE`.
-const SYSTEM: [&str; 17] = [
+const SYSTEM: [&str; 18] = [
     "ceph.conf",
     "keyring",
     "monmap",
@@ -32,6 +32,7 @@ const SYSTEM: [&str; 17] = [
     "etcd",
     "certificates",
     "kubeconfig",
+    "node",
 ];
 /// The data of databases and of the disk below them: directories, or links to directories of the lab elsewhere.
 const OUTSIDE: [&str; 3] = ["data", STORE, SAVED];
@@ -134,9 +135,7 @@ impl Home {
 
     /// The lab's own directory in a directory elsewhere: named after the lab, so that no two share one.
     pub(super) fn elsewhere(&self, parent: &Path, name: &str) -> PathBuf {
-        let mut hasher = DefaultHasher::new();
-        self.dir.hash(&mut hasher);
-        parent.join(format!("tidemark-{name}-{:016x}", hasher.finish()))
+        parent.join(format!("tidemark-{name}-{:016x}", self.hash()))
     }
 
     fn is_ours_elsewhere(&self, target: &Path) -> bool {
@@ -249,7 +248,12 @@ impl Home {
         self.dir.join("kubeconfig")
     }
 
-    /// The settings of a database server.
+    /// What a node of Kubernetes keeps: images, containers, volumes.
+    pub(super) fn node(&self) -> PathBuf {
+        self.dir.join("node")
+    }
+
+    /// The settings of a server.
     pub(super) fn server_conf(&self, daemon: Daemon) -> PathBuf {
         self.confs().join(format!("{daemon}.conf"))
     }
@@ -259,6 +263,18 @@ impl Home {
     pub(super) fn mark(&self) -> String {
         let path = self.dir.to_string_lossy();
         format!("tidemark{}", path.replace('%', "%25").replace('/', "%2F"))
+    }
+
+    /// The same for what takes at most 15 characters, such as a network interface.
+    pub(super) fn short_mark(&self) -> String {
+        format!("tm-{:012x}", self.hash() & 0xffff_ffff_ffff)
+    }
+
+    /// A number that is the same for the same directory.
+    pub(super) fn hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.dir.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The directory of the files that lie in memory.
@@ -297,7 +313,12 @@ impl Home {
             | Daemon::Coordinator
             | Daemon::Worker(_)
             | Daemon::Etcd
-            | Daemon::ApiServer => self.log(daemon),
+            | Daemon::ApiServer
+            | Daemon::ControllerManager
+            | Daemon::Scheduler
+            | Daemon::Containerd
+            | Daemon::Kubelet
+            | Daemon::Volumes => self.log(daemon),
             _ => self.logs().join(format!("{daemon}.err")),
         }
     }

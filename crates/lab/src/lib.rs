@@ -1,5 +1,5 @@
 //! A lab: real systems on this machine, for measuring and for tests: a Ceph cluster, database servers
-//! ([`Databases`]), a Trino cluster ([`Trino`]), or Kubernetes' API server ([`Kubernetes`]).
+//! ([`Databases`]), a Trino cluster ([`Trino`]), or Kubernetes ([`Kubernetes`]), with [`image`]s made of this machine's files.
 //!
 //! [`up`] starts one monitor, one manager, three OSDs (BlueStore on sparse files) and one RADOS gateway or several for S3
 //! and Swift, from the distribution's packages (Ceph 16.2), in one private directory. Every object has two
@@ -49,6 +49,7 @@ mod error;
 mod filesystem;
 mod gateway;
 mod home;
+pub mod image;
 mod kubernetes;
 mod labels;
 mod layout;
@@ -294,6 +295,7 @@ pub fn down(dir: &Path, purge: bool, progress: &mut dyn FnMut(&str)) -> Result<(
     let _lock = home.lock()?;
     daemon::stop(&home, &Daemon::noted(&home)?, progress)?;
     let contents = if purge { Contents::Discard } else { Contents::Keep };
+    kubernetes::release(&home, &Programs::installed())?;
     mounts::release(&home, &Programs::installed())?;
     media::release(&home, &Programs::installed(), contents)?;
     if purge {

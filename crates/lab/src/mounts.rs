@@ -28,6 +28,20 @@ pub(super) fn release(home: &Home, programs: &Programs) -> Result<(), LabError> 
     Ok(())
 }
 
+/// Unmounts what is mounted on a directory and below it.
+pub(super) fn release_below(directory: &Path, programs: &Programs) -> Result<(), LabError> {
+    let below = all().into_iter().rev().filter(|mounted| mounted.starts_with(directory));
+    below.into_iter().try_for_each(|mounted| unmount(&mounted, programs))
+}
+
+/// Whether something is mounted on a directory in the view of the file system that any process has.
+pub(super) fn is_mounted_for_anybody(directory: &Path) -> bool {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .map(|entry| entry.path().join("mountinfo"))
+        .any(|mounts| read(&mounts).contains(&directory.to_owned()))
+}
+
 fn unmount(directory: &Path, programs: &Programs) -> Result<(), LabError> {
     // Lazily: what still has files open there keeps them until it closes them.
     let directory = directory.as_os_str();
@@ -40,7 +54,12 @@ fn unmount(directory: &Path, programs: &Programs) -> Result<(), LabError> {
 
 /// All directories on which something is mounted, in the order of mounting.
 fn all() -> Vec<PathBuf> {
-    let text = fs::read(MOUNTS).unwrap_or_default();
+    read(Path::new(MOUNTS))
+}
+
+/// The same in the view of a process, from its `mountinfo`; none if it is gone.
+fn read(mounts: &Path) -> Vec<PathBuf> {
+    let text = fs::read(mounts).unwrap_or_default();
     let fields = text.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
     fields.map(|field| PathBuf::from(OsString::from_vec(plain(field)))).collect()
 }

@@ -21,6 +21,8 @@ use rustix::process::{
 /// How long a process may have no command line: an instant after its start, and at its end while the kernel
 /// frees its memory before its files and ports. One that ends must not count as ended before those are free.
 const TRANSITION: Duration = Duration::from_secs(5);
+/// How much of a program's name the kernel keeps, in bytes.
+const NAME_BYTES: usize = 15;
 /// How long to wait between two looks at such a process.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -40,14 +42,7 @@ impl Process {
 
     /// The running process `pid`, if it is `program` started with exactly `arguments`.
     pub(super) fn find(pid: u32, program: &str, arguments: &[OsString]) -> io::Result<Option<Self>> {
-        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
-        let handle = match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(handle) => handle,
-            // EINVAL: the number names a thread of some process, so it is none of ours.
-            Err(Errno::SRCH | Errno::INVAL) => return Ok(None),
-            Err(errno) => return Err(errno.into()),
-        };
-        let process = Self { pid, handle };
+        let Some(process) = Self::pin(pid)? else { return Ok(None) };
         let deadline = Instant::now() + TRANSITION;
         loop {
             let command_line = process.command_line()?;
@@ -66,6 +61,23 @@ impl Process {
             }
             // The process had not ended when its command line was read, so the line is its own.
             return Ok(matches(&command_line, program, arguments).then_some(process));
+        }
+    }
+
+    /// The running process `pid`, if it is the one that is looked for: that is asked while no other can have the number.
+    pub(super) fn pinned(pid: u32, is_it: impl FnOnce() -> bool) -> io::Result<Option<Self>> {
+        let process = Self::pin(pid)?;
+        let is_it = process.is_some() && is_it();
+        Ok(process.filter(|_| is_it))
+    }
+
+    fn pin(pid: u32) -> io::Result<Option<Self>> {
+        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => Ok(Some(Self { pid, handle })),
+            // EINVAL: the number names a thread of some process, so it is none of ours.
+            Err(Errno::SRCH | Errno::INVAL) => Ok(None),
+            Err(errno) => Err(errno.into()),
         }
     }
 
@@ -94,7 +106,8 @@ impl Process {
     }
 
     fn has_name(&self, program: &str) -> bool {
-        self.stat().is_some_and(|stat| stat.name == program)
+        self.stat()
+            .is_some_and(|stat| stat.name.as_bytes() == &program.as_bytes()[..program.len().min(NAME_BYTES)])
     }
 
     /// The process's number.
@@ -167,7 +180,7 @@ fn stat(pid: u32) -> Option<Stat> {
 
 /// What `/proc/PID/stat` tells first.
 struct Stat {
-    /// The program's name, of which the kernel keeps 15 bytes: enough for all of Ceph's daemons.
+    /// The program's name, or the first [`NAME_BYTES`] of it.
     name: String,
     state: char,
     /// The process that started it, or took it over.

@@ -19,7 +19,7 @@ pub enum System {
     Mariadb,
     /// A Trino cluster.
     Trino,
-    /// Kubernetes' API server and its etcd.
+    /// Kubernetes: its API server and etcd, and a node on request.
     Kubernetes,
 }
 

@@ -21,6 +21,8 @@ pub const MARIADB: &[&str] = &["mariadb-install-db", "mariadb"];
 pub const TRINO: &[&str] = &["mvn", "tar"];
 /// The store of Kubernetes' API server, which is built with a Go that the tests' set-up cannot install.
 pub const KUBERNETES: &[&str] = &["etcd", "go"];
+/// What runs pods on a node of Kubernetes.
+pub const KUBERNETES_NODE: &[&str] = &["etcd", "go", "containerd", "runc"];
 /// The daemons of a file system on a lab's cluster.
 pub const CEPH_FILESYSTEM: &[&str] = &["ceph-mds", "ceph-fuse"];
 

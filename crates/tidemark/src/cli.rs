@@ -336,7 +336,7 @@ pub(crate) struct Runs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Lab {
-    /// Start a storage system, database servers, a query engine or Kubernetes' API server
+    /// Start a storage system, database servers, a query engine or Kubernetes
     Up(Box<LabUp>),
     /// Show what is running and how to reach it
     Status {
@@ -363,6 +363,14 @@ pub(crate) enum Lab {
         /// Keep the data for the next `up`
         #[arg(long)]
         keep: bool,
+    },
+    /// Bring the images of an archive (`docker save`, or an OCI layout) to Kubernetes' node: nothing can be pulled there that is on this machine only
+    Image {
+        /// The archive
+        archive: PathBuf,
+        /// The lab's directory [default: as for `up`]
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
     },
     /// Fetch the 99 queries of TPC-DS with Maven, for loads with `query_files`; their texts are the TPC's
     Queries {
@@ -400,7 +408,7 @@ pub(crate) struct AnyLab {
 
 #[derive(Args, Debug)]
 pub(crate) struct LabUp {
-    /// What to start: ceph (a monitor, a manager, three OSDs and RADOS gateways with an S3 and a Swift user), postgres, mariadb, trino (a query engine, with its tables in a bucket) or kubernetes (API server and etcd: for checking manifests; no node yet)
+    /// What to start: ceph (a monitor, a manager, three OSDs and RADOS gateways with an S3 and a Swift user), postgres, mariadb, trino (a query engine, with its tables in a bucket) or kubernetes (API server and etcd, for checking manifests; with --node, pods run)
     pub(crate) system: System,
     /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres`, `-mariadb`, `-trino` or `-kubernetes`]
     #[arg(long, value_name = "DIR")]
@@ -423,6 +431,9 @@ pub(crate) struct LabUp {
     /// postgres, mariadb: put their data on a disk that loses what was not synced when `lab cut` cuts its power
     #[arg(long)]
     pub(crate) power_cut: bool,
+    /// kubernetes: with a node, on which pods run with networks and volumes; requires root
+    #[arg(long)]
+    pub(crate) node: bool,
     /// ceph: with a file system, mounted in the directory `mount` of the lab's
     #[arg(long)]
     pub(crate) filesystem: bool,

@@ -1,6 +1,7 @@
 //! Who may speak with whom: an authority for the API server and its clients, and another one for etcd, which only the API server may ask.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use rcgen::{
@@ -9,14 +10,18 @@ use rcgen::{
 };
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
+use super::node;
 use crate::error::LabError;
 use crate::home::{self, Home};
 
 /// The group whose members may do everything.
 const ADMINISTRATORS: &str = "system:masters";
 
-/// Makes all certificates and keys of a lab, unless they are there.
-pub(super) fn make(home: &Home) -> Result<(), LabError> {
+/// The daemons of a node that sign in at the API server: the names of their files.
+pub(super) const CLIENTS: [&str; 3] = ["controller-manager", "scheduler", "node"];
+
+/// Makes all certificates and keys of a lab whose servers listen on 127.0.0.1 and on the address given, unless they are there.
+pub(super) fn make(home: &Home, host: Ipv4Addr) -> Result<(), LabError> {
     let directory = home.certificates();
     if directory.is_dir() {
         return Ok(());
@@ -25,7 +30,7 @@ pub(super) fn make(home: &Home) -> Result<(), LabError> {
     let confs = home.confs();
     home::make_directory(&confs)?;
     let work = tempfile::tempdir_in(&confs).map_err(LabError::file("make a directory in", &confs))?;
-    let pems = pems().map_err(|error| LabError::Certificates { why: error.to_string() })?;
+    let pems = pems(host).map_err(|error| LabError::Certificates { why: error.to_string() })?;
     let made = work.path().join("certificates");
     home::make_directory(&made)?;
     for (name, pem) in pems {
@@ -35,7 +40,7 @@ pub(super) fn make(home: &Home) -> Result<(), LabError> {
 }
 
 /// Names of files and their texts.
-fn pems() -> Result<Vec<(String, String)>, rcgen::Error> {
+fn pems(host: Ipv4Addr) -> Result<Vec<(String, String)>, rcgen::Error> {
     let mut all = Vec::new();
     let clients = authority("Tidemark lab")?;
     let etcd = authority("Tidemark lab, etcd")?;
@@ -44,11 +49,15 @@ fn pems() -> Result<Vec<(String, String)>, rcgen::Error> {
     let issued = [
         ("server", "kube-apiserver", None, &clients),
         ("admin", "tidemark", Some(ADMINISTRATORS), &clients),
+        // What Kubernetes' own roles call them.
+        ("controller-manager", "system:kube-controller-manager", None, &clients),
+        ("scheduler", "system:kube-scheduler", None, &clients),
+        ("node", node::USER, Some("system:nodes"), &clients),
         ("etcd", "etcd", None, &etcd),
         ("etcd-client", "kube-apiserver", None, &etcd),
     ];
     for (file, name, group, authority) in issued {
-        let (certificate, key) = issue(name, group, authority)?;
+        let (certificate, key) = issue(name, group, host, authority)?;
         all.extend([(format!("{file}.crt"), certificate), (format!("{file}.key"), key)]);
     }
     // By which tokens of service accounts are signed.
@@ -70,9 +79,12 @@ fn authority(name: &str) -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Err
 fn issue(
     name: &str,
     group: Option<&str>,
+    host: Ipv4Addr,
     authority: &CertifiedIssuer<'static, KeyPair>,
 ) -> Result<(String, String), rcgen::Error> {
-    let names = ["127.0.0.1", "localhost", "kubernetes.default.svc"].map(str::to_owned);
+    let mut names = vec![host.to_string()];
+    names.extend(["127.0.0.1", "localhost", "kubernetes.default.svc"].map(str::to_owned));
+    names.dedup();
     let mut parameters = CertificateParams::new(names)?;
     parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     parameters.extended_key_usages =

@@ -1,10 +1,12 @@
-//! Kubernetes' API server and its etcd: what manifests are checked against. There is no node yet, so nothing runs.
+//! Kubernetes: an API server and its etcd, which are what manifests are checked against, and on request a node, on which pods run.
 //!
 //! etcd comes from the distribution. The API server is built with the user's Go from the module proxy, once, and is kept in
 //! the user's cache ([`program`]). Both speak TLS with certificates of this lab alone ([`certificates`]), and know nobody who has none.
+//! What the [`node`] adds is there only if it is asked for: it needs root, and takes longer to build and to start.
 
 mod certificates;
 mod conf;
+mod node;
 mod program;
 mod record;
 
@@ -22,12 +24,17 @@ use crate::home::{self, Home};
 use crate::watch::Watch;
 use crate::{DaemonState, DaemonStatus, ports, programs, state_of};
 use certificates::Identity;
+use node::Node;
 use record::{Access, Shape};
+
+pub(crate) use node::Place;
 
 type Record = crate::record::Record<Shape>;
 
 /// Free space needed to create a lab, in bytes: etcd alone takes 128 MB from the start.
 const FREE_BYTES: u64 = 512 << 20;
+/// What every lab has.
+const SERVERS: [Daemon; 2] = [Daemon::Etcd, Daemon::ApiServer];
 /// How long a daemon may take to become ready, among many on few processors.
 const READY: Duration = Duration::from_secs(300);
 /// How long a request may take.
@@ -38,27 +45,29 @@ const REQUEST: Duration = Duration::from_secs(60);
 pub struct KubernetesOptions {
     /// The lab's directory, made if it is missing.
     pub dir: PathBuf,
-    /// The API server's port on 127.0.0.1; usually a free one is chosen, and kept.
+    /// The API server's port on 127.0.0.1; usually a free one is chosen, and kept. With a node it is 443 of the node's address.
     pub port: Option<u16>,
+    /// Whether a new lab is to have a node. One that has a node keeps it.
+    pub node: bool,
     /// Where programs are looked for, in the form of the variable PATH, which it replaces.
     pub program_path: Option<OsString>,
 }
 
 impl KubernetesOptions {
-    /// An API server in the directory given.
+    /// An API server without a node in the directory given.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), port: None, program_path: None }
+        Self { dir: dir.into(), port: None, node: false, program_path: None }
     }
 }
 
-/// An API server with its etcd, running or not.
+/// An API server with its etcd, and its node if it has one, running or not.
 #[derive(Clone, Debug)]
 pub struct Kubernetes {
     home: Home,
     shape: Shape,
 }
 
-/// The state of an API server and its etcd.
+/// The state of an API server, its etcd and its node.
 #[derive(Clone, Debug, Serialize)]
 pub struct KubernetesStatus {
     /// The lab's directory.
@@ -69,6 +78,8 @@ pub struct KubernetesStatus {
     pub daemons: Vec<DaemonStatus>,
     /// Whether the API server says that it is ready.
     pub is_ready: bool,
+    /// Whether the node is ready for pods, if there is one.
+    pub node_is_ready: Option<bool>,
     /// Where the API server listens.
     pub endpoint: String,
     /// The file that `kubectl` takes, which only its owner can read.
@@ -76,9 +87,11 @@ pub struct KubernetesStatus {
 }
 
 impl KubernetesStatus {
-    /// Whether every daemon runs and the API server is ready.
+    /// Whether every daemon runs, and API server and node are ready.
     pub fn is_up(&self) -> bool {
-        self.is_ready && self.daemons.iter().all(|status| status.state == DaemonState::Running)
+        self.is_ready
+            && self.node_is_ready != Some(false)
+            && self.daemons.iter().all(|status| status.state == DaemonState::Running)
     }
 }
 
@@ -92,14 +105,14 @@ pub struct Answer {
 }
 
 impl Kubernetes {
-    /// Brings etcd and the API server up: builds the API server if this user has none yet, makes certificates, starts what
-    /// does not run, and returns when the API server is ready. What is up already is left as it is. With the program built, it takes
-    /// some seconds; building it took 6 minutes of two processors.
+    /// Brings etcd and the API server up, and the node if the lab has one: builds what this user has not built yet, makes certificates,
+    /// starts what does not run, and returns when the API server and the node are ready. What is up already is left as it is. With the
+    /// programs built, it takes some seconds, or half a minute with a node; building the API server took 6 minutes of two processors.
     ///
     /// `progress` gets a line as each step begins.
     ///
     /// # Errors
-    /// A missing etcd or Go, a build that fails, unsuitable directories and ports, and daemons that exit or do not become
+    /// Missing programs, root's rights if a node needs them, a build that fails, unsuitable directories and ports, and daemons that exit or do not become
     /// ready. After an error nothing that this call started is still running, and the logs are in `log` below the directory.
     pub fn up(options: &KubernetesOptions, progress: &mut dyn FnMut(&str)) -> Result<Self, LabError> {
         let programs = programs(options.program_path.as_ref());
@@ -111,8 +124,8 @@ impl Kubernetes {
             // There is nothing in it yet, not even a log.
             let _ = home.purge();
         }
-        let (kubernetes, server) = up?;
-        kubernetes.start_missing(&programs.and_in(&server), progress)?;
+        let (kubernetes, programs) = up?;
+        kubernetes.start_missing(&programs, progress)?;
         Ok(kubernetes)
     }
 
@@ -134,14 +147,20 @@ impl Kubernetes {
     /// # Errors
     /// Files that cannot be read. Stopped processes are not an error.
     pub fn status(&self) -> Result<KubernetesStatus, LabError> {
-        let daemons = Self::daemons().map(|daemon| state_of(&self.home, daemon));
-        let daemons = daemons.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let runs = daemons.iter().all(|status| status.state == DaemonState::Running);
+        let daemons = self.daemons().into_iter().map(|daemon| state_of(&self.home, daemon));
+        let daemons = daemons.collect::<Result<Vec<_>, _>>()?;
+        let runs = |count| {
+            let mut some = daemons.iter().take(count);
+            some.all(|status: &DaemonStatus| status.state == DaemonState::Running)
+        };
+        let is_ready = runs(SERVERS.len()) && self.is_ready();
+        let node_is_ready = self.node().map(|node| is_ready && runs(daemons.len()) && node.is_ready());
         Ok(KubernetesStatus {
             dir: self.dir().to_owned(),
             labels: self.labels(),
             daemons,
-            is_ready: runs && self.is_ready(),
+            is_ready,
+            node_is_ready,
             endpoint: self.endpoint(),
             kubeconfig: self.kubeconfig(),
         })
@@ -164,15 +183,37 @@ impl Kubernetes {
 
     /// What it is made of, in words for a report.
     pub fn labels(&self) -> Vec<(String, String)> {
-        vec![("Kubernetes".to_owned(), format!("{}, API server and etcd, no node", program::VERSION))]
+        let node = if self.shape.node.is_some() { "and one node" } else { "and no node" };
+        vec![("Kubernetes".to_owned(), format!("{}, API server, etcd {node}", program::VERSION))]
     }
 
-    /// Shell variables, as `tidemark lab env` prints them: `KUBECONFIG` for `kubectl`, and the address.
+    /// The address at which pods reach this machine, if there is a node: servers that are to be reached listen on it, or on all addresses.
+    pub fn host(&self) -> Option<Ipv4Addr> {
+        self.shape.node.map(node::Network::host)
+    }
+
+    /// Shell variables, as `tidemark lab env` prints them: `KUBECONFIG` for `kubectl`, the API server's address, and with a node the
+    /// address at which pods reach this machine.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
-        vec![
+        let mut variables = vec![
             ("KUBECONFIG", self.kubeconfig().display().to_string()),
             ("TIDEMARK_LAB_KUBERNETES", self.endpoint()),
-        ]
+        ];
+        variables.extend(self.host().map(|host| ("TIDEMARK_LAB_KUBERNETES_HOST", host.to_string())));
+        variables
+    }
+
+    /// Brings the images of an archive, of Docker's or OCI's form, to the node, and returns what was said of each. What is there
+    /// already stays as it is.
+    ///
+    /// # Errors
+    /// [`LabError::NoNode`], and archives that cannot be read.
+    pub fn import(&self, archive: &Path) -> Result<String, LabError> {
+        if self.shape.node.is_none() {
+            return Err(LabError::NoNode { dir: self.dir().to_owned() });
+        }
+        let archive = archive.canonicalize().map_err(LabError::file("find", archive))?;
+        node::import(&self.home, &Programs::installed(), &archive)
     }
 
     /// Asks the API server as its administrator: a method, a path with its query, and a body in JSON or YAML, if there is one.
@@ -201,8 +242,25 @@ impl Kubernetes {
         Ok(Answer { status, body: response.body_mut().read_to_string().map_err(failed)? })
     }
 
-    fn daemons() -> [Daemon; 2] {
-        [Daemon::Etcd, Daemon::ApiServer]
+    /// Has the API server keep an object in a collection, unless it has one of the name.
+    fn put(&self, collection: &str, object: &serde_json::Value) -> Result<(), LabError> {
+        let answer = self.ask("POST", collection, Some(&object.to_string()))?;
+        match answer.status {
+            201 | 409 => Ok(()),
+            status => Err(LabError::Kubernetes {
+                endpoint: self.endpoint(),
+                why: format!("{collection}: status {status}: {}", answer.body),
+            }),
+        }
+    }
+
+    fn daemons(&self) -> Vec<Daemon> {
+        let node = Node::daemons().into_iter().filter(|_| self.shape.node.is_some());
+        SERVERS.into_iter().chain(node).collect()
+    }
+
+    fn node(&self) -> Option<Node<'_>> {
+        self.shape.node.map(|network| Node { kubernetes: self, network })
     }
 
     fn is_ready(&self) -> bool {
@@ -212,13 +270,19 @@ impl Kubernetes {
     /// Starts what does not run, and waits for all. If that fails, what it started is stopped again.
     fn start_missing(&self, programs: &Programs, progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
         let mut watch = Watch::new(&self.home, programs, progress);
-        let result = self.start_with(&mut watch);
-        watch.conclude(result, || Ok(()))
+        let result = self.start_with(programs, &mut watch);
+        watch.conclude(result, || match Daemon::noted(&self.home)?.is_empty() {
+            true => release(&self.home, programs),
+            false => Ok(()),
+        })
     }
 
-    fn start_with(&self, watch: &mut Watch<'_>) -> Result<(), LabError> {
+    fn start_with(&self, programs: &Programs, watch: &mut Watch<'_>) -> Result<(), LabError> {
+        if let Some(network) = self.shape.node {
+            network.make(&self.home, programs)?;
+        }
         let ports = self.shape.ports();
-        for daemon in Self::daemons() {
+        for daemon in SERVERS {
             match daemon.find(&self.home)? {
                 Some(process) => watch.keep(daemon, process)?,
                 None => {
@@ -239,34 +303,42 @@ impl Kubernetes {
                 }
             }
         }
-        Ok(())
+        self.node().map_or(Ok(()), |node| node.start(programs, watch))
     }
 }
 
-/// What the lab in a directory is to be from now on, noted in its record, and the directory of the API server's program.
+/// Ends what a node of the lab in a directory has left on the machine, if anything. Its daemons must have ended; it needs no record.
+pub(crate) fn release(home: &Home, programs: &Programs) -> Result<(), LabError> {
+    node::release(home, programs)
+}
+
+/// What the lab in a directory is to be from now on, noted in its record, and what finds its programs.
 fn prepare(
     home: &Home,
     options: &KubernetesOptions,
     programs: &Programs,
     progress: &mut dyn FnMut(&str),
-) -> Result<(Kubernetes, PathBuf), LabError> {
+) -> Result<(Kubernetes, Programs), LabError> {
     let has = Record::load(home)?.map(|record| record.shape);
     if has.is_none() {
         home::check_space(home.dir(), FREE_BYTES)?;
     }
-    let shape = Shape::new(home, options.port, has.as_ref())?;
+    let shape = Shape::new(home, options, has.as_ref())?;
+    if shape.node.is_some() {
+        node::check(programs)?;
+    }
     if has.is_some_and(|has| has != shape) {
-        for daemon in Kubernetes::daemons() {
+        for daemon in SERVERS {
             if daemon.find(home)?.is_some() {
                 return Err(LabError::Running { dir: home.dir().to_owned() });
             }
         }
     }
-    let server = program::api_server(programs, progress)?;
+    let programs = program::built(shape.node.is_some(), programs, progress)?;
     // What has no record is taken for somebody else's.
     let access = Access { kubeconfig: home.kubeconfig() };
     Record { shape: shape.clone(), credentials: Some(access) }.save(home)?;
-    certificates::make(home)?;
+    certificates::make(home, shape.host())?;
     conf::lay_out(home, &shape)?;
-    Ok((Kubernetes { home: home.clone(), shape }, server))
+    Ok((Kubernetes { home: home.clone(), shape }, programs))
 }

@@ -1,9 +1,10 @@
-//! The API server's program: built once with the user's Go, for all labs of a user.
+//! The programs of Kubernetes that no distribution has: built once with the user's Go, for all labs of a user.
 //!
-//! `go.mod` and `go.sum` beside this file pin every module by version and hash. Kubernetes' own `go.mod` has its libraries in
+//! The `go.mod` and `go.sum` of each source pin every module by version and hash. Kubernetes' own `go.mod` has its libraries in
 //! folders of its repository; here each is the module of the matching version. They were made by `go mod tidy` over a file that
-//! imports the program.
+//! imports the programs.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,59 +15,126 @@ use crate::home;
 
 /// Kubernetes' version.
 pub(super) const VERSION: &str = "1.36.3";
-const MODULE: &str = include_str!("go.mod");
-const SUMS: &str = include_str!("go.sum");
-/// The program, and its package.
-const NAME: &str = "kube-apiserver";
-const PACKAGE: &str = "k8s.io/kubernetes/cmd/kube-apiserver";
-/// How long building may take, with the downloads before it.
+/// The version of the provisioner of volumes.
+const VOLUMES_VERSION: &str = "0.0.30";
+
+/// Where programs come from.
+struct Source {
+    /// The name of its directory in the cache, before the version.
+    name: &'static str,
+    version: &'static str,
+    module: &'static str,
+    sums: &'static str,
+    /// What the programs say that they are: without these they would call themselves development versions.
+    stamps: fn() -> String,
+}
+
+const KUBERNETES: Source = Source {
+    name: "kubernetes",
+    version: VERSION,
+    module: include_str!("go.mod"),
+    sums: include_str!("go.sum"),
+    stamps,
+};
+
+/// [rancher/local-path-provisioner](https://github.com/rancher/local-path-provisioner).
+const VOLUMES: Source = Source {
+    name: "local-path-provisioner",
+    version: VOLUMES_VERSION,
+    module: include_str!("volumes/go.mod"),
+    sums: include_str!("volumes/go.sum"),
+    stamps: || format!("-X main.VERSION=v{VOLUMES_VERSION}"),
+};
+
+/// A program, and the package that it is built of.
+struct Program {
+    name: &'static str,
+    package: &'static str,
+    source: &'static Source,
+}
+
+/// What checks manifests.
+const API_SERVER: [Program; 1] = [of_kubernetes("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver")];
+/// What a node needs besides.
+const NODE: [Program; 4] = [
+    of_kubernetes("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+    of_kubernetes("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+    of_kubernetes("kubelet", "k8s.io/kubernetes/cmd/kubelet"),
+    Program {
+        name: "local-path-provisioner",
+        package: "github.com/rancher/local-path-provisioner",
+        source: &VOLUMES,
+    },
+];
+/// How long building one may take, with the downloads before it.
 const BUILDING: Duration = Duration::from_secs(7200);
 
-/// The directory that has the program, in the user's cache.
-pub(super) fn api_server(programs: &Programs, progress: &mut dyn FnMut(&str)) -> Result<PathBuf, LabError> {
+const fn of_kubernetes(name: &'static str, package: &'static str) -> Program {
+    Program { name, package, source: &KUBERNETES }
+}
+
+/// What finds the programs that a lab needs, with or without a node, besides those that are installed. Those that the user's cache lacks are built.
+pub(super) fn built(
+    has_node: bool,
+    programs: &Programs,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Programs, LabError> {
     let cache = home::cache_directory(|name| std::env::var_os(name))?;
-    built_in(&cache, programs, progress)
+    let node = NODE.iter().filter(|_| has_node);
+    API_SERVER.iter().chain(node).try_fold(programs.clone(), |found, program| {
+        Ok(found.and_in(&program.built_in(&cache, programs, progress)?))
+    })
 }
 
-fn built_in(cache: &Path, programs: &Programs, progress: &mut dyn FnMut(&str)) -> Result<PathBuf, LabError> {
-    let built = cache.join(format!("kubernetes-{VERSION}"));
-    if built.join(NAME).is_file() {
-        return Ok(built);
-    }
-    home::make_directory(cache)?;
-    // Half a build must not be taken for one.
-    let work = tempfile::tempdir_in(cache).map_err(LabError::file("make a directory in", cache))?;
-    for (name, text) in [("go.mod", MODULE), ("go.sum", SUMS)] {
-        let path = work.path().join(name);
-        fs::write(&path, text).map_err(LabError::file("write", path))?;
-    }
-    progress(&format!("building {NAME} {VERSION} with Go: once, some minutes"));
-    let bin = work.path().join("bin");
-    let go = programs.go()?;
-    let version = format!("-ldflags=-s -w {}", stamps());
-    let out = bin.join(NAME).into_os_string();
-    let words = ["-n", "10", &go.to_string_lossy(), "build", "-trimpath", &version, "-o"].map(Into::into);
-    let arguments: Vec<std::ffi::OsString> = words.into_iter().chain([out, PACKAGE.into()]).collect();
-    let running = programs.start_with("nice", &arguments, |command| {
-        // The user's settings for modules and proxies hold; those that would change what is built do not.
-        command
-            .current_dir(work.path())
-            .env("CGO_ENABLED", "0")
-            .env("GOWORK", "off")
-            .env("GOFLAGS", "-mod=readonly");
-    })?;
-    running.finish(BUILDING).map_err(|error| match error {
-        LabError::CommandFailed { said, .. } => LabError::NotBuilt { program: NAME, version: VERSION, said },
-        other => other,
-    })?;
-    match fs::rename(&bin, &built) {
-        // Another lab was faster.
-        Err(_) if built.join(NAME).is_file() => Ok(built),
-        renamed => renamed.map(|()| built.clone()).map_err(LabError::file("make", built)),
+impl Program {
+    /// The directory that has it, in the cache given.
+    fn built_in(
+        &self,
+        cache: &Path,
+        programs: &Programs,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf, LabError> {
+        let Self { name, package, source } = self;
+        let directory = cache.join(format!("{}-{}", source.name, source.version));
+        let built = directory.join(name);
+        if built.is_file() {
+            return Ok(directory);
+        }
+        home::make_directory(&directory)?;
+        // Half a build must not be taken for one.
+        let work = tempfile::tempdir_in(cache).map_err(LabError::file("make a directory in", cache))?;
+        for (name, text) in [("go.mod", source.module), ("go.sum", source.sums)] {
+            let path = work.path().join(name);
+            fs::write(&path, text).map_err(LabError::file("write", path))?;
+        }
+        progress(&format!("building {name} {} with Go: once, some minutes", source.version));
+        let go = programs.go()?;
+        let flags = format!("-ldflags=-s -w {}", (source.stamps)());
+        let out = work.path().join(name);
+        let words = ["-n", "10", &go.to_string_lossy(), "build", "-trimpath", &flags, "-o"].map(Into::into);
+        let arguments: Vec<OsString> =
+            words.into_iter().chain([out.clone().into_os_string(), package.into()]).collect();
+        let running = programs.start_with("nice", &arguments, |command| {
+            // The user's settings for modules and proxies hold; those that would change what is built do not.
+            command
+                .current_dir(work.path())
+                .env("CGO_ENABLED", "0")
+                .env("GOWORK", "off")
+                .env("GOFLAGS", "-mod=readonly");
+        })?;
+        running.finish(BUILDING).map_err(|error| match error {
+            LabError::CommandFailed { said, .. } => {
+                LabError::NotBuilt { program: name, version: source.version, said }
+            }
+            other => other,
+        })?;
+        // Another lab may have been faster: then it is replaced by the same.
+        fs::rename(&out, &built).map_err(LabError::file("make", built))?;
+        Ok(directory)
     }
 }
 
-/// What the program says that it is: without these it would call itself a development version.
+/// The version, as Kubernetes' programs show it.
 fn stamps() -> String {
     let mut parts = VERSION.split('.');
     let (major, minor) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -99,34 +167,49 @@ mod tests {
     fn the_program_is_built_once_and_kept() {
         let (directory, programs) = go(BUILDS);
         let cache = directory.path().join("cache");
-        let built = built_in(&cache, &programs, &mut |_| {}).unwrap();
-        assert_eq!(fs::read_to_string(built.join(NAME)).unwrap(), "program\n");
-        assert_eq!(built_in(&cache, &programs, &mut |text| panic!("{text}")).unwrap(), built);
+        let [server] = API_SERVER;
+        let built = server.built_in(&cache, &programs, &mut |_| {}).unwrap();
+        assert_eq!(fs::read_to_string(built.join("kube-apiserver")).unwrap(), "program\n");
+        assert_eq!(server.built_in(&cache, &programs, &mut |text| panic!("{text}")).unwrap(), built);
         assert_eq!(fs::read_to_string(directory.path().join("go.calls")).unwrap(), "built\n");
         assert_eq!(fs::read_dir(&cache).unwrap().count(), 1, "nothing else stays");
+
+        // A node adds what is missing, and builds nothing again.
+        for program in &NODE {
+            let directory = program.built_in(&cache, &programs, &mut |_| {}).unwrap();
+            assert!(directory.join(program.name).is_file());
+        }
+        assert_eq!(fs::read_to_string(directory.path().join("go.calls")).unwrap(), "built\n".repeat(5));
+        assert_eq!(fs::read_dir(&built).unwrap().count(), 4);
     }
 
     #[test]
     fn what_go_says_is_passed_on_and_half_a_build_is_not_kept() {
         let (directory, programs) = go("echo 'go: proxy is away' >&2; exit 1");
         let cache = directory.path().join("cache");
-        let error = built_in(&cache, &programs, &mut |_| {}).unwrap_err().to_string();
+        let [server] = API_SERVER;
+        let error = server.built_in(&cache, &programs, &mut |_| {}).unwrap_err().to_string();
         assert!(error.contains("kube-apiserver") && error.contains("go: proxy is away"), "{error}");
-        assert_eq!(fs::read_dir(&cache).unwrap().count(), 0);
+        let built = cache.join(format!("kubernetes-{VERSION}"));
+        assert!(fs::read_dir(&cache).unwrap().all(|entry| entry.unwrap().path() == built));
+        assert_eq!(fs::read_dir(&built).unwrap().count(), 0);
         let none = Programs::new("/nonexistent".into());
-        let error = built_in(&cache, &none, &mut |_| {}).unwrap_err().to_string();
+        let error = server.built_in(&cache, &none, &mut |_| {}).unwrap_err().to_string();
         assert!(error.contains("requires Go 1.26"), "{error}");
     }
 
     #[test]
     fn every_module_is_pinned() {
-        assert!(MODULE.contains(&format!("require k8s.io/kubernetes v{VERSION}\n")), "{MODULE}");
+        let Source { module, sums, .. } = KUBERNETES;
+        assert!(module.contains(&format!("require k8s.io/kubernetes v{VERSION}\n")), "{module}");
         // The libraries' versions follow Kubernetes' own.
         let libraries = format!("v0.{}", VERSION.split_once('.').unwrap().1);
-        let replaced = MODULE.lines().filter(|line| line.contains("=>")).collect::<Vec<_>>();
+        let replaced = module.lines().filter(|line| line.contains("=>")).collect::<Vec<_>>();
         assert!(replaced.len() > 30, "{replaced:?}");
         assert!(replaced.iter().all(|line| line.ends_with(&libraries)), "{replaced:?}");
-        assert!(SUMS.contains(&format!("k8s.io/kubernetes v{VERSION} h1:")));
+        assert!(sums.contains(&format!("k8s.io/kubernetes v{VERSION} h1:")));
+        let volumes = format!("github.com/rancher/local-path-provisioner v{VOLUMES_VERSION}");
+        assert!(VOLUMES.module.contains(&format!("require {volumes}\n")) && VOLUMES.sums.contains(&volumes));
         assert!(stamps().contains("gitVersion=v1.") && stamps().contains("gitMajor=1 "));
     }
 }

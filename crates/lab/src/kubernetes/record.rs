@@ -1,10 +1,13 @@
 //! What an API server and its etcd are made of.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::KubernetesOptions;
+use super::node::Network;
 use crate::daemon::Daemon;
 use crate::error::LabError;
 use crate::home::Home;
@@ -12,7 +15,7 @@ use crate::ports;
 use crate::record::Made;
 use crate::system::System;
 
-/// What they are made of: ports of 127.0.0.1.
+/// What they are made of: ports, and the network of the node, if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Shape {
     /// The API server's.
@@ -21,7 +24,13 @@ pub(crate) struct Shape {
     pub(super) etcd_port: u16,
     /// That on which etcd would listen for others of its kind.
     pub(super) peer_port: u16,
+    /// The network of the node; labs made before there could be one have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) node: Option<Network>,
 }
+
+/// Where an API server with a node listens: pods are told this port, whatever it is.
+const SERVICE_PORT: u16 = 443;
 
 /// How clients sign in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,9 +40,20 @@ pub(crate) struct Access {
 }
 
 impl Shape {
-    /// What a lab is to be made of, given the port that is asked for and what it has so far.
-    pub(super) fn new(home: &Home, port: Option<u16>, has: Option<&Shape>) -> Result<Self, LabError> {
-        let mut others: Vec<u16> = port.into_iter().collect();
+    /// What a lab is to be made of, given what is asked for and what it has so far.
+    pub(super) fn new(
+        home: &Home,
+        options: &KubernetesOptions,
+        has: Option<&Shape>,
+    ) -> Result<Self, LabError> {
+        let node = match has {
+            Some(has) if options.node && has.node.is_none() => {
+                return Err(LabError::NoNode { dir: home.dir().to_owned() });
+            }
+            Some(has) => has.node,
+            None => options.node.then(|| Network::choose(home)).transpose()?,
+        };
+        let mut others: Vec<u16> = options.port.into_iter().collect();
         let mut choose = |daemon, kept: Option<u16>| {
             let chosen = kept.map_or_else(|| ports::choose(daemon, home.dir(), &others), Ok)?;
             others.push(chosen);
@@ -41,21 +61,40 @@ impl Shape {
         };
         let etcd_port = choose(Daemon::Etcd, has.map(|has| has.etcd_port))?;
         let peer_port = choose(Daemon::Etcd, has.map(|has| has.peer_port))?;
-        let port = match port {
-            Some(port) => ports::after("the API server's port", port, 0)?,
-            None => choose(Daemon::ApiServer, has.map(|has| has.port))?,
+        let port = match (options.port, node) {
+            (Some(port), Some(_)) if port != SERVICE_PORT => {
+                let allowed = "443 with a node: it is what pods are told";
+                return Err(LabError::BadOption {
+                    option: "the API server's port",
+                    value: port.into(),
+                    allowed,
+                });
+            }
+            (_, Some(_)) => SERVICE_PORT,
+            (Some(port), None) => ports::after("the API server's port", port, 0)?,
+            (None, None) => choose(Daemon::ApiServer, has.map(|has| has.port))?,
         };
-        Ok(Self { port, etcd_port, peer_port })
+        Ok(Self { port, etcd_port, peer_port, node })
     }
 
-    /// Every port, and the daemon that listens on it.
-    pub(super) fn ports(&self) -> [(Daemon, u16); 3] {
-        [(Daemon::Etcd, self.etcd_port), (Daemon::Etcd, self.peer_port), (Daemon::ApiServer, self.port)]
+    /// The address on which the API server listens.
+    pub(super) fn host(&self) -> Ipv4Addr {
+        self.node.map_or(Ipv4Addr::LOCALHOST, Network::host)
+    }
+
+    /// Every port of 127.0.0.1, and the daemon that listens on it.
+    pub(super) fn ports(&self) -> Vec<(Daemon, u16)> {
+        let etcd = [(Daemon::Etcd, self.etcd_port), (Daemon::Etcd, self.peer_port)];
+        let own = self.node.is_none().then_some((Daemon::ApiServer, self.port));
+        etcd.into_iter().chain(own).collect()
     }
 
     /// Where the API server listens.
     pub(super) fn endpoint(&self) -> String {
-        format!("https://127.0.0.1:{}", self.port)
+        match self.node {
+            Some(node) => format!("https://{}", node.host()),
+            None => format!("https://127.0.0.1:{}", self.port),
+        }
     }
 }
 
@@ -74,5 +113,43 @@ impl Made for Shape {
 
     fn addresses(&self) -> BTreeMap<&'static str, String> {
         BTreeMap::from([("endpoint", self.endpoint())])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(home: &Home, node: bool, port: Option<u16>) -> KubernetesOptions {
+        KubernetesOptions { node, port, ..KubernetesOptions::new(home.dir()) }
+    }
+
+    #[test]
+    fn a_lab_is_made_with_a_node_or_without_one() {
+        let place = tempfile::tempdir().unwrap();
+        let home = Home::prepare(&place.path().join("lab")).unwrap();
+        let without = Shape::new(&home, &asked(&home, false, None), None).unwrap();
+        assert_eq!((without.node, without.host()), (None, Ipv4Addr::LOCALHOST));
+        assert_eq!(without.endpoint(), format!("https://127.0.0.1:{}", without.port));
+        assert_eq!(without.ports().len(), 3);
+        let error = Shape::new(&home, &asked(&home, true, None), Some(&without)).unwrap_err().to_string();
+        assert!(error.contains("has no node; `tidemark lab down kubernetes`"), "{error}");
+
+        let with = Shape::new(&home, &asked(&home, true, None), None).unwrap();
+        let network = with.node.unwrap();
+        assert_eq!(with.endpoint(), format!("https://{}", network.host()));
+        assert_eq!(with.ports().len(), 2, "the third is not of 127.0.0.1");
+        let kept = Shape::new(&home, &asked(&home, false, None), Some(&with)).unwrap();
+        assert_eq!(kept, with);
+        let error = Shape::new(&home, &asked(&home, true, Some(6443)), None).unwrap_err().to_string();
+        assert!(error.contains("6443") && error.contains("443 with a node"), "{error}");
+    }
+
+    #[test]
+    fn labs_made_before_there_were_nodes_are_read() {
+        let shape: Shape =
+            serde_json::from_str(r#"{"port": 29480, "etcd_port": 29481, "peer_port": 29482}"#).unwrap();
+        assert_eq!((shape.port, shape.node), (29480, None));
+        assert!(!serde_json::to_string(&shape).unwrap().contains("node"));
     }
 }

@@ -1,4 +1,4 @@
-//! `tidemark lab up | status | env | cut | down | queries`.
+//! `tidemark lab up | status | env | cut | down | image | queries`.
 
 use crate::cli::{AnyLab, Lab, LabTrino, LabUp, WhichLab};
 use crate::exit::{Exit, Stop};
@@ -60,6 +60,12 @@ pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
         }
         Lab::Down { which, keep } => {
             lab::down(&directory(which)?, !keep, &mut progress).map_err(Stop::not_ready)?;
+            Ok(Exit::Done)
+        }
+        Lab::Image { archive, dir } => {
+            let directory = usual_directory(System::Kubernetes, dir.as_ref())?;
+            let kubernetes = Kubernetes::open(&directory).map_err(Stop::not_ready)?;
+            terminal.print(kubernetes.import(archive).map_err(Stop::not_ready)?.trim_end());
             Ok(Exit::Done)
         }
         Lab::Queries { dir } => {
@@ -212,10 +218,10 @@ fn trino_options(up: &LabUp) -> Result<TrinoOptions, Stop> {
     })
 }
 
-/// The API server of the command line.
+/// Kubernetes of the command line.
 fn kubernetes_options(up: &LabUp) -> Result<KubernetesOptions, Stop> {
     let directory = usual_directory(up.system, up.dir.as_ref())?;
-    Ok(KubernetesOptions { port: up.port, ..KubernetesOptions::new(directory) })
+    Ok(KubernetesOptions { port: up.port, node: up.node, ..KubernetesOptions::new(directory) })
 }
 
 /// Where Trino's tables are to lie: on the server named, or on the lab's cluster.
@@ -247,6 +253,7 @@ fn refuse_others(up: &LabUp) -> Result<(), Stop> {
     const CEPH: &[System] = &[System::Ceph];
     const SERVERS: &[System] = &[System::Postgres, System::Mariadb];
     const TRINO: &[System] = &[System::Trino];
+    const KUBERNETES: &[System] = &[System::Kubernetes];
     let options = [
         (CEPH, "--gateways", up.gateways.is_some()),
         (CEPH, "--layout", up.layout.is_some()),
@@ -260,6 +267,7 @@ fn refuse_others(up: &LabUp) -> Result<(), Stop> {
         (SERVERS, "--on", up.on.is_some()),
         (SERVERS, "--set", !up.set.is_empty()),
         (SERVERS, "--power-cut", up.power_cut),
+        (KUBERNETES, "--node", up.node),
         (TRINO, "--workers", up.trino.workers.is_some()),
         (TRINO, "--heap", up.trino.heap.is_some()),
         (TRINO, "--jdk", up.trino.jdk.is_some()),
@@ -337,7 +345,11 @@ fn show_trino(status: &TrinoStatus, terminal: Terminal) {
 
 fn show_kubernetes(status: &KubernetesStatus, terminal: Terminal) {
     show_daemons(&status.daemons, &status.labels, terminal);
-    line("API server", if status.is_ready { "ready" } else { "not ready" }, terminal);
+    let words = |is_ready| if is_ready { "ready" } else { "not ready" };
+    line("API server", words(status.is_ready), terminal);
+    if let Some(is_ready) = status.node_is_ready {
+        line("node", words(is_ready), terminal);
+    }
     line("endpoint", &status.endpoint, terminal);
     line("kubeconfig", &status.kubeconfig.display().to_string(), terminal);
 }

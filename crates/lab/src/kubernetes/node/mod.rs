@@ -1,0 +1,160 @@
+//! The lab's node: what makes an API server into a Kubernetes on which pods run, with volumes for claims.
+//!
+//! kubelet, the controller manager, the scheduler and the provisioner of volumes are built like the API server; containerd, runc and the
+//! plugins for networks come from the distribution. Where they live is in [`place`], the addresses are in [`network`].
+
+mod conf;
+mod groups;
+mod network;
+mod place;
+
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Kubernetes, READY};
+use crate::command::Programs;
+use crate::daemon::{Daemon, Under};
+use crate::error::LabError;
+use crate::home::{self, Home};
+use crate::image::Image;
+use crate::watch::Watch;
+
+pub(crate) use network::Network;
+pub(crate) use place::Place;
+
+/// The node's name, and as whom it signs in at the API server.
+const NAME: &str = "lab";
+pub(super) const USER: &str = "system:node:lab";
+/// The image that every pod's sandbox and the provisioner's helpers run, made of this machine's own files.
+const BASE_IMAGE: &str = "tidemark.invalid/lab/base:1";
+/// What it has, from this machine: what a shell script needs to look around.
+const BASE_PROGRAMS: [&str; 11] =
+    ["sh", "cat", "dd", "df", "env", "id", "ls", "mkdir", "rm", "sleep", "sync"];
+/// How long it may take to bring an image in.
+const IMPORT: Duration = Duration::from_secs(600);
+/// The namespace in which containerd keeps what is Kubernetes'.
+const NAMESPACE: &str = "k8s.io";
+
+/// A node of its own for a lab's API server.
+pub(super) struct Node<'a> {
+    pub(super) kubernetes: &'a Kubernetes,
+    pub(super) network: Network,
+}
+
+impl Node<'_> {
+    /// Its daemons, in the order of their start.
+    pub(super) fn daemons() -> [Daemon; 5] {
+        [Daemon::ControllerManager, Daemon::Scheduler, Daemon::Containerd, Daemon::Kubelet, Daemon::Volumes]
+    }
+
+    /// Starts what does not run, and waits until the node is ready for pods. The API server must be up.
+    pub(super) fn start(&self, programs: &Programs, watch: &mut Watch<'_>) -> Result<(), LabError> {
+        let home = &self.kubernetes.home;
+        let place = Place::make(home, programs)?;
+        // What a kubelet that has ended has said stands for a while.
+        let gone = Daemon::Kubelet.find(home)?.is_none().then(|| self.heartbeat()).flatten();
+        for daemon in Self::daemons() {
+            if let Some(process) = daemon.find(home)? {
+                watch.keep(daemon, process)?;
+                continue;
+            }
+            conf::write(home, self.network, programs, daemon)?;
+            let under = match daemon {
+                Daemon::Containerd | Daemon::Kubelet => Under::Node(&place),
+                _ => Under::Us,
+            };
+            watch.start(daemon, under)?;
+            if daemon == Daemon::Containerd {
+                let listens = || UnixStream::connect(socket(home)).is_ok();
+                watch.await_ready(daemon, READY, "does not listen", listens)?;
+                bring_base(home, programs)?;
+            }
+        }
+        watch.await_ready(Daemon::Kubelet, READY, "does not make the node ready", || {
+            self.heartbeat().is_some_and(|heartbeat| Some(heartbeat) != gone)
+        })?;
+        self.kubernetes.put("/apis/storage.k8s.io/v1/storageclasses", &storage_class())?;
+        // Without these no pod can be made.
+        let ready = ["serviceaccounts/default", "configmaps/kube-root-ca.crt"];
+        let there = |name| self.kubernetes.ask("GET", &format!("/api/v1/namespaces/default/{name}"), None);
+        let has_all = || ready.iter().all(|name| there(name).is_ok_and(|answer| answer.status == 200));
+        watch.await_ready(Daemon::ControllerManager, READY, "does not make service accounts", has_all)
+    }
+
+    /// Whether it says that it is ready for pods.
+    pub(super) fn is_ready(&self) -> bool {
+        self.heartbeat().is_some()
+    }
+
+    /// When it last said that it is ready for pods, if that is what it said.
+    fn heartbeat(&self) -> Option<String> {
+        let answer = self.kubernetes.ask("GET", &format!("/api/v1/nodes/{NAME}"), None).ok()?;
+        let node: Value = serde_json::from_str(&answer.body).ok()?;
+        let conditions = node["status"]["conditions"].as_array()?;
+        let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
+        (ready["status"] == "True").then(|| ready["lastHeartbeatTime"].to_string())
+    }
+}
+
+/// Fails if this user or this machine cannot have a node.
+pub(super) fn check(programs: &Programs) -> Result<(), LabError> {
+    programs.check(&crate::command::NODE)?;
+    conf::plugins()?;
+    if rustix::process::geteuid().is_root() { Ok(()) } else { Err(LabError::NodeNeedsRoot) }
+}
+
+/// Ends everything that a node of this lab has left on the machine: processes, mounts, control groups and its network.
+pub(super) fn release(home: &Home, programs: &Programs) -> Result<(), LabError> {
+    if !home.node().is_dir() {
+        return Ok(());
+    }
+    place::remove(home, programs)?;
+    network::remove(home, programs)
+}
+
+/// Brings the images of an archive in, and returns what containerd says of them. Those that are there already stay as they are.
+pub(super) fn import(home: &Home, programs: &Programs, archive: &Path) -> Result<String, LabError> {
+    let address = socket(home);
+    let words = ["--address".as_ref(), address.as_os_str()].into_iter();
+    let words = words.chain(["--namespace", NAMESPACE, "images", "import"].map(AsRef::as_ref));
+    let words: Vec<&std::ffi::OsStr> = words.chain([archive.as_os_str()]).collect();
+    programs.run("ctr", &words, IMPORT)
+}
+
+/// Where containerd listens.
+fn socket(home: &Home) -> PathBuf {
+    home.run().join("containerd.sock")
+}
+
+/// Makes the base image and brings it in.
+fn bring_base(home: &Home, programs: &Programs) -> Result<(), LabError> {
+    let mut image = Image::new(BASE_IMAGE).entrypoint(&["/bin/sleep", "infinity"]).variable("PATH", "/bin");
+    for name in BASE_PROGRAMS {
+        image.program(&programs.path(name)?, Path::new("/bin").join(name))?;
+    }
+    image.text("/bin/make-volume", 0o755, "#!/bin/sh\nset -eu\nmkdir -m 0777 -p \"$VOL_DIR\"\n");
+    image.text("/bin/remove-volume", 0o755, "#!/bin/sh\nset -eu\nrm -rf \"$VOL_DIR\"\n");
+    image.directory("/tmp", 0o1777);
+    let archive = home.node().join("base.tar");
+    image.write(&archive)?;
+    import(home, programs, &archive)?;
+    home::remove(&archive)
+}
+
+/// The class that claims get which name none.
+fn storage_class() -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {
+            "name": "local-path",
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+        },
+        "provisioner": "rancher.io/local-path",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "reclaimPolicy": "Delete",
+    })
+}
