@@ -82,8 +82,8 @@ const FOREIGN_VARIABLES: [&str; 16] = [
     "MYSQL_UNIX_PORT",
 ];
 
-/// Where servers and tools of an administrator lie that not every user's PATH has.
-const MORE_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
+/// Where servers and tools of an administrator lie that not every user's PATH has, and Go as its makers say, which that of `sudo` lacks.
+const MORE_DIRECTORIES: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/go/bin"];
 /// Where Debian has PostgreSQL's programs, in a directory for each version.
 const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
 

@@ -68,9 +68,9 @@ pub enum LabError {
         /// What the library says.
         why: String,
     },
-    /// The API server of Kubernetes did not answer.
+    /// The API server of Kubernetes did not answer, or not as it should have.
     #[error(
-        "Kubernetes' API server at {endpoint} did not answer: {why}; see `tidemark lab status kubernetes`"
+        "a request to Kubernetes' API server at {endpoint} failed: {why}; see `tidemark lab status kubernetes`"
     )]
     Kubernetes {
         /// Where it listens.
@@ -89,6 +89,12 @@ pub enum LabError {
         dir.display()
     )]
     NoNode {
+        /// The directory of the lab.
+        dir: PathBuf,
+    },
+    /// The node of Kubernetes does not run.
+    #[error("the node of the lab in {} does not run; `tidemark lab up kubernetes` starts it", dir.display())]
+    NodeStopped {
         /// The directory of the lab.
         dir: PathBuf,
     },

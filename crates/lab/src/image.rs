@@ -1,5 +1,5 @@
-//! Images for pods, made of files of this machine without any engine: the archive of an OCI image layout, which
-//! `tidemark lab image`, containerd, Podman and Docker read.
+//! Images for pods, made of files of this machine without any engine: the archive of an OCI image layout, as
+//! `tidemark lab image` and containerd's own `ctr images import` take it.
 //!
 //! The same files give the same archive to the byte: entries are sorted, have no times and belong to root, and the only layer
 //! is not compressed. The form is that of the [OCI image specification](https://github.com/opencontainers/image-spec), 1.1.

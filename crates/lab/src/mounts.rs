@@ -85,6 +85,9 @@ mod tests {
     fn mounts_are_found_and_their_escapes_undone() {
         assert!(is_mounted(Path::new("/")) && is_mounted(Path::new("/proc")));
         assert!(!is_mounted(Path::new("/proc/self")));
+        assert!(
+            is_mounted_for_anybody(Path::new("/proc")) && !is_mounted_for_anybody(Path::new("/proc/self"))
+        );
         assert_eq!(plain(br"/a\040b\134c\0x"), br"/a b\c\0x");
     }
 }

@@ -364,7 +364,7 @@ pub(crate) enum Lab {
         #[arg(long)]
         keep: bool,
     },
-    /// Bring the images of an archive (`docker save`, or an OCI layout) to Kubernetes' node: nothing can be pulled there that is on this machine only
+    /// Bring images to Kubernetes' node from an archive: an OCI layout, or what `docker save` writes
     Image {
         /// The archive
         archive: PathBuf,
@@ -431,9 +431,6 @@ pub(crate) struct LabUp {
     /// postgres, mariadb: put their data on a disk that loses what was not synced when `lab cut` cuts its power
     #[arg(long)]
     pub(crate) power_cut: bool,
-    /// kubernetes: with a node, on which pods run with networks and volumes; requires root
-    #[arg(long)]
-    pub(crate) node: bool,
     /// ceph: with a file system, mounted in the directory `mount` of the lab's
     #[arg(long)]
     pub(crate) filesystem: bool,
@@ -456,6 +453,9 @@ pub(crate) struct LabUp {
     /// Size of each of the two cache OSDs, in memory [default: 1GiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) cache_size: Option<u64>,
+    /// kubernetes: with a node, on which pods run with networks and volumes; requires root
+    #[arg(long)]
+    pub(crate) node: bool,
     #[command(flatten)]
     pub(crate) trino: LabTrino,
 }

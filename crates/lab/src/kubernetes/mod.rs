@@ -207,10 +207,13 @@ impl Kubernetes {
     /// already stays as it is.
     ///
     /// # Errors
-    /// [`LabError::NoNode`], and archives that cannot be read.
+    /// [`LabError::NoNode`], [`LabError::NodeStopped`], and archives that cannot be read.
     pub fn import(&self, archive: &Path) -> Result<String, LabError> {
         if self.shape.node.is_none() {
             return Err(LabError::NoNode { dir: self.dir().to_owned() });
+        }
+        if Daemon::Containerd.find(&self.home)?.is_none() {
+            return Err(LabError::NodeStopped { dir: self.dir().to_owned() });
         }
         let archive = archive.canonicalize().map_err(LabError::file("find", archive))?;
         node::import(&self.home, &Programs::installed(), &archive)

@@ -154,4 +154,18 @@ mod tests {
         );
         assert!(!groups.has(std::process::id()));
     }
+
+    #[test]
+    fn a_group_has_all_processes_below_it() {
+        let place = tempfile::tempdir().unwrap();
+        let group = place.path().join("lab");
+        for (name, members) in [("", "1\n2\n"), ("daemons", ""), ("kubepods/pod", "30\n")] {
+            fs::create_dir_all(group.join(name)).unwrap();
+            fs::write(group.join(name).join(MEMBERS), members).unwrap();
+        }
+        let mut found = super::members(&group);
+        found.sort_unstable();
+        assert_eq!(found, [1, 2, 30]);
+        assert_eq!(super::members(&place.path().join("none")), [] as [u32; 0]);
+    }
 }

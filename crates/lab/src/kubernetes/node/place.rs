@@ -72,7 +72,11 @@ impl Place {
             let words = ["--propagation=slave", "/bin/sh", "-ec", MOUNT, "sh"].map(Into::into);
             let paths = pairs.into_iter().flat_map(|(from, to)| [from.into_os_string(), to.into_os_string()]);
             let words: Vec<OsString> = std::iter::once(keep).chain(words).chain(paths).collect();
-            programs.run("unshare", &words, COMMAND)?;
+            if let Err(error) = programs.run("unshare", &words, COMMAND) {
+                // Half of the mounts must not be taken for all.
+                mounts::release_below(&parent, programs)?;
+                return Err(error);
+            }
         }
         Ok(Self { space, members })
     }
