@@ -319,9 +319,9 @@ fn show_daemons(daemons: &[DaemonStatus], labels: &[(String, String)], terminal:
     }
 }
 
-/// A line of a lab's state: what it is about, and what there is to say. The longest names are those of gateways.
+/// A line of a lab's state: what it is about, and what there is to say. The longest name is that of Kubernetes' controller manager.
 fn line(name: &str, value: &str, terminal: Terminal) {
-    terminal.print(&format!("{name:17} {value}"));
+    terminal.print(&format!("{name:23} {value}"));
 }
 
 fn show_databases(status: &DatabasesStatus, terminal: Terminal) {
