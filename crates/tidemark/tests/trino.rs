@@ -73,7 +73,7 @@ fn trino_works_on_the_gateway_of_the_lab() {
     let cluster = lab::up(&LabOptions::new(&ceph), &mut |text| eprintln!("{text}")).unwrap();
     let _down = Down(&directory);
     let shown = labs.done(&["lab", "up", "trino", "--workers", "1", "--heap", "1GiB"]);
-    assert!(shown.contains("active       coordinator, worker-1\n"), "{shown}");
+    assert!(active(&shown) == Some("coordinator, worker-1"), "{shown}");
     let trino = Trino::open(&directory).unwrap();
 
     its_variables_lead_to_it_and_to_its_bucket(&labs, &trino, &cluster);
@@ -208,5 +208,10 @@ fn a_coordinator_alone_works_at_once_and_finds_the_tables(labs: &Labs) {
     let shown = labs.done(&["lab", "up", "trino", "--heap", "1GiB"]);
     let trino = Trino::open(&labs.trino()).unwrap();
     assert_eq!(count(&trino, "hive.made.theirs"), 50);
-    assert!(shown.contains("active       coordinator\n"), "{shown}");
+    assert!(active(&shown) == Some("coordinator"), "{shown}");
+}
+
+/// Who is active, as the state of a lab shows it, however wide its first column is.
+fn active(shown: &str) -> Option<&str> {
+    shown.lines().find_map(|line| line.strip_prefix("active ")).map(str::trim)
 }
