@@ -30,16 +30,16 @@ pub(super) fn release(home: &Home, programs: &Programs) -> Result<(), LabError> 
 
 /// Unmounts what is mounted on a directory and below it.
 pub(super) fn release_below(directory: &Path, programs: &Programs) -> Result<(), LabError> {
-    let below = all().into_iter().rev().filter(|mounted| mounted.starts_with(directory));
-    below.into_iter().try_for_each(|mounted| unmount(&mounted, programs))
+    let mounted = all();
+    let mut below = mounted.iter().rev().filter(|mounted| mounted.starts_with(directory));
+    below.try_for_each(|mounted| unmount(mounted, programs))
 }
 
 /// Whether something is mounted on a directory in the view of the file system that any process has.
 pub(super) fn is_mounted_for_anybody(directory: &Path) -> bool {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes
-        .map(|entry| entry.path().join("mountinfo"))
-        .any(|mounts| read(&mounts).contains(&directory.to_owned()))
+    let mut mounts = processes.flat_map(|entry| read(&entry.path().join("mountinfo")));
+    mounts.any(|mounted| mounted == directory)
 }
 
 fn unmount(directory: &Path, programs: &Programs) -> Result<(), LabError> {
