@@ -5,13 +5,21 @@ use crossbeam_channel::{RecvTimeoutError, Sender, unbounded};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{BufRead as _, BufReader, Read};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use tidemark_measure::in_effect::InEffect;
 use tidemark_plan::evaluation::Arm;
-use tidemark_plan::provisioner::{Progress, ProvisionError, Provisioner, Variables};
+use tidemark_plan::provisioner::{Health, Probe, Progress, ProvisionError, Provisioner, Variables};
+use tidemark_plan::redact::redact;
 
 /// Lines of a failed command's output that its error shows.
 const ERROR_LINES: usize = 5;
+
+/// The exit status by which a `health` command says that data are at risk.
+const AT_RISK: i32 = 3;
+
+/// How long a `health` command may take: storage that does not answer for so long is ill.
+const HEALTH: Duration = Duration::from_secs(30);
 
 /// The commands of one arm.
 #[derive(Debug)]
@@ -20,6 +28,8 @@ pub(crate) struct Commands {
     set_up: Vec<String>,
     reset: Vec<String>,
     tear_down: Vec<String>,
+    show: Vec<String>,
+    health: Vec<String>,
     /// The variables that the commands have printed.
     printed: Variables,
 }
@@ -32,6 +42,35 @@ impl Provisioner for Commands {
 
     fn variables(&self) -> Variables {
         self.printed.clone()
+    }
+
+    fn in_effect(
+        &mut self,
+        variables: &Variables,
+        progress: &mut dyn Progress,
+    ) -> Result<InEffect, ProvisionError> {
+        let mut all = InEffect::default();
+        for text in &self.show {
+            let mut take = |line: &str| {
+                let (name, value) = line.split_once(['=', '\t']).unwrap_or((line, ""));
+                all.add(name.trim(), value.trim());
+                true
+            };
+            let ended = run(text, &self.arm, &self.known(variables), progress, &mut take)?;
+            ended.checked("show", text)?;
+        }
+        Ok(all)
+    }
+
+    fn probe(&self, variables: &Variables) -> Option<Probe> {
+        if self.health.is_empty() {
+            return None;
+        }
+        let (arm, commands, variables) = (self.arm.clone(), self.health.clone(), self.known(variables));
+        Some(Box::new(move || {
+            let asked = commands.iter().map(|text| health(text, &arm, &variables));
+            asked.max().unwrap_or(Health::Well)
+        }))
     }
 
     fn reset(&mut self, variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
@@ -50,6 +89,8 @@ impl Commands {
             set_up: arm.set_up.clone(),
             reset: arm.reset.clone(),
             tear_down: arm.tear_down.clone(),
+            show: arm.show.clone(),
+            health: arm.health.clone(),
             printed: Variables::new(),
         }
     }
@@ -64,46 +105,70 @@ impl Commands {
         progress: &mut dyn Progress,
     ) -> Result<(), ProvisionError> {
         for text in commands {
-            let mut all = variables.clone();
-            all.extend(self.printed.clone());
-            let printed = run(text, &self.arm, &all, progress).map_err(|error| match error {
-                ProvisionError::Failed(error) => ProvisionError::Failed(format!("{key}: {error}")),
-                ProvisionError::Stopped => ProvisionError::Stopped,
-            })?;
-            self.printed.extend(printed);
+            let mut found = Vec::new();
+            let mut take = |line: &str| variable(line).map(|one| found.push(one)).is_some();
+            run(text, &self.arm, &self.known(variables), progress, &mut take)?.checked(key, text)?;
+            self.printed.extend(found);
         }
         Ok(())
     }
+
+    /// These variables and those that its own commands have printed.
+    fn known(&self, variables: &Variables) -> Variables {
+        let mut all = variables.clone();
+        all.extend(self.printed.clone());
+        all
+    }
 }
 
-/// Runs a command in a shell and shows what it prints. Lines such as `NAME=value` or `export NAME='value'` on its standard
-/// output are variables: they are returned and not shown, since they may be secrets.
+/// How a command has ended.
+struct Ended {
+    status: ExitStatus,
+    /// The last lines that it showed.
+    last: Vec<String>,
+}
+
+impl Ended {
+    /// # Errors
+    /// A command that failed, with the key under which it stands and its last words.
+    fn checked(self, key: &str, text: &str) -> Result<(), ProvisionError> {
+        if self.status.success() {
+            return Ok(());
+        }
+        let output = if self.last.is_empty() { "it printed nothing".into() } else { self.last.join("\n  ") };
+        let failed = format!("{key}: `{}` failed ({}):\n  {output}", redact(text), self.status);
+        Err(ProvisionError::Failed(failed))
+    }
+}
+
+/// Runs a command in a shell. Of its standard output, lines that `take` takes are not shown: they may hold secrets.
 fn run(
     text: &str,
     arm: &str,
     variables: &Variables,
     progress: &mut dyn Progress,
-) -> Result<Vec<(String, String)>, ProvisionError> {
-    let failed = |error: String| ProvisionError::Failed(error);
+    take: &mut dyn FnMut(&str) -> bool,
+) -> Result<Ended, ProvisionError> {
+    let failed =
+        |what: &str, error: std::io::Error| ProvisionError::Failed(format!("{what}`{text}`: {error}"));
     let mut command = Command::new("sh");
     command.args(["-c", text]).envs(variables).env("TIDEMARK_ARM", arm).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().map_err(|error| failed(format!("cannot start `{text}`: {error}")))?;
+    let mut child = command.spawn().map_err(|error| failed("cannot start ", error))?;
     let (lines_in, lines_out) = unbounded();
     let outputs = [
         child.stdout.take().map(|output| send_lines(output, true, lines_in.clone())),
         child.stderr.take().map(|output| send_lines(output, false, lines_in)),
     ];
-    let (mut found, mut last) = (Vec::new(), Vec::new());
+    let mut last = Vec::new();
     loop {
         match lines_out.recv_timeout(Duration::from_millis(100)) {
-            Ok((line, is_output)) => match variable(&line).filter(|_| is_output) {
-                Some(one) => found.push(one),
-                None => {
+            Ok((line, is_output)) => {
+                if !(is_output && take(&line)) {
                     progress.line(&line);
                     last.push(line);
                 }
-            },
+            }
             // Background processes that it has left may hold its outputs open.
             Err(RecvTimeoutError::Timeout) if child.try_wait().is_ok_and(|ended| ended.is_some()) => break,
             Err(RecvTimeoutError::Timeout) => {}
@@ -119,13 +184,34 @@ fn run(
         }
     }
     drop(outputs);
-    let status = child.wait().map_err(|error| failed(format!("`{text}`: {error}")))?;
-    if status.success() {
-        return Ok(found);
+    let status = child.wait().map_err(|error| failed("", error))?;
+    Ok(Ended { status, last: last.split_off(last.len().saturating_sub(ERROR_LINES)) })
+}
+
+/// What a `health` command says: 0 well, 3 data at risk, anything else ill.
+fn health(text: &str, arm: &str, variables: &Variables) -> Health {
+    /// Shows nothing, and ends what takes too long.
+    struct Patience(Instant);
+    impl Progress for Patience {
+        fn line(&mut self, _: &str) {}
+        fn stop_request(&mut self) -> StopRequest {
+            if self.0.elapsed() > HEALTH { StopRequest::Stop } else { StopRequest::None }
+        }
     }
-    let last = last.split_off(last.len().saturating_sub(ERROR_LINES));
-    let output = if last.is_empty() { "it printed nothing".into() } else { last.join("\n  ") };
-    Err(failed(format!("`{text}` failed ({status}):\n  {output}")))
+    let ended = run(text, arm, variables, &mut Patience(Instant::now()), &mut |_| false);
+    let said = |last: &[String]| match last.last() {
+        Some(line) => line.clone(),
+        None => format!("`{}` failed and printed nothing", redact(text)),
+    };
+    match ended {
+        Ok(ended) if ended.status.success() => Health::Well,
+        Ok(ended) if ended.status.code() == Some(AT_RISK) => Health::AtRisk(said(&ended.last)),
+        Ok(ended) => Health::Ill(said(&ended.last)),
+        Err(ProvisionError::Stopped) => {
+            Health::Ill(format!("`{}` did not end within {} s", redact(text), HEALTH.as_secs()))
+        }
+        Err(ProvisionError::Failed(error)) => Health::Ill(error),
+    }
 }
 
 /// Reads an output in a thread of its own and sends its lines.
@@ -185,7 +271,11 @@ mod tests {
     }
 
     fn run_in(text: &str, screen: &mut Screen) -> Result<Vec<(String, String)>, ProvisionError> {
-        run(text, "disk", &Variables::from([pair("GIVEN", "7")]), screen)
+        let mut found = Vec::new();
+        let mut take = |line: &str| variable(line).map(|one| found.push(one)).is_some();
+        run(text, "disk", &Variables::from([pair("GIVEN", "7")]), screen, &mut take)?
+            .checked("set_up", text)?;
+        Ok(found)
     }
 
     #[test]
@@ -231,5 +321,34 @@ mod tests {
         assert!(error.starts_with("tear_down: `false` failed"), "{error}");
         commands.up(&Variables::new(), &mut screen).unwrap();
         assert_eq!(commands.variables()["PORT"], "8", "nothing is left of the time before");
+    }
+
+    #[test]
+    fn what_is_in_effect_is_kept_word_for_word_and_not_shown() {
+        let show = "echo 'cache = 8MB'; printf 'osd/x\\t1\\n'; echo pool a; echo pool a";
+        let arm = Arm { name: "disk".into(), show: vec![show.into()], ..Arm::default() };
+        let mut screen = Screen::default();
+        let found = Commands::new(&arm).in_effect(&Variables::new(), &mut screen).unwrap();
+        let said: Vec<_> = found.0.iter().map(|(name, value)| format!("{name}:{value}")).collect();
+        assert_eq!(said, ["cache:8MB", "osd/x:1", "pool a:", "pool a (2):"]);
+        assert!(screen.lines.is_empty(), "{:?}", screen.lines);
+        let broken = Arm { show: vec!["echo no >&2; false".into()], ..arm };
+        let error = Commands::new(&broken).in_effect(&Variables::new(), &mut screen).unwrap_err().to_string();
+        assert!(error.starts_with("show: ") && error.ends_with("no"), "{error}");
+    }
+
+    #[test]
+    fn health_is_the_worst_that_a_command_says() {
+        let said = |commands: &[&str]| {
+            let health = commands.iter().map(|text| (*text).to_owned()).collect();
+            let arm = Arm { name: "disk".into(), health, ..Arm::default() };
+            let given = Variables::from([pair("GIVEN", "7")]);
+            Commands::new(&arm).probe(&given).map(|mut probe| probe())
+        };
+        assert_eq!(said(&[]), None);
+        assert_eq!(said(&["test $GIVEN = 7", "true"]), Some(Health::Well));
+        let lost = "echo one copy left; exit 3";
+        assert_eq!(said(&[lost, "echo slow; exit 1"]), Some(Health::AtRisk("one copy left".into())));
+        assert_eq!(said(&["true", "echo slow >&2; exit 1"]), Some(Health::Ill("slow".into())));
     }
 }

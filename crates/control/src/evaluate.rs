@@ -4,12 +4,17 @@
 //! The fingerprint of a cell tells whether it is already measured. A second start therefore resumes where the first one ended,
 //! and measures again whatever the document has changed since.
 
+mod apply;
 mod arm;
+mod guard;
 mod tune;
+
+pub use apply::{Applied, apply};
 
 use crate::event::{EventSink, StopRequest};
 use crate::execute::{self, ExecuteError, Executed};
 use arm::Arm;
+use guard::{Ceiling, Guard, Guarded};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,9 +22,9 @@ use tidemark_judge::evaluation::{counts, half_width, side};
 use tidemark_judge::knee::{self, Expected, Seen, Side};
 use tidemark_measure::evaluation::{self as record, Member, REPEATS_LEAST, Search};
 use tidemark_measure::record::{Provenance, Run, State};
-use tidemark_measure::tuning::Configuration;
 use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order};
 use tidemark_plan::plan::Plan;
+use tidemark_plan::provisioner::Health;
 use tidemark_plan::yaml::Environment;
 use tidemark_store::Store;
 
@@ -31,6 +36,8 @@ pub struct Options {
     /// Where provisioners write, in a directory for each arm. `None`: nothing may be brought up here, and a document that
     /// asks for it is refused.
     pub directory: Option<PathBuf>,
+    /// Where the storage is that settings are applied to, if not where its own command has put it.
+    pub standing: Option<PathBuf>,
     /// Whether the arms' shell commands may be run. If not, a document that has some is refused.
     pub run_commands: bool,
     /// Whether to measure every cell again instead of resuming the earlier evaluation of the same name.
@@ -42,7 +49,7 @@ pub struct Options {
 impl Options {
     /// Nothing is brought up, no commands are run, and what was measured before counts.
     pub fn new(run: execute::Options) -> Self {
-        Self { run, directory: None, run_commands: false, again: false, renew: false }
+        Self { run, directory: None, standing: None, run_commands: false, again: false, renew: false }
     }
 }
 
@@ -133,6 +140,7 @@ pub fn evaluate(
         runs: Vec::new(),
         done: HashMap::new(),
         before: 0,
+        health: Health::Well,
     };
     evaluator.resume()?;
     let ended = match document.tuning {
@@ -210,6 +218,8 @@ struct Evaluator<'a> {
     done: HashMap<String, usize>,
     /// How many of the runs an earlier start has measured.
     before: usize,
+    /// What the storage was like in the last run of a search.
+    health: Health,
 }
 
 impl Evaluator<'_> {
@@ -407,9 +417,15 @@ impl Evaluator<'_> {
             ..self.record.provenance.clone()
         };
         let store = self.store.as_deref_mut();
+        let guard = guard(&self.document, &self.arms[cell.arm], &plan)?;
         let mut run_sink = sink.sink(&plan);
-        let Executed { run, .. } = execute::execute(&plan, provenance, &options, store, &mut *run_sink)?;
+        if let Some(guard) = &guard {
+            run_sink = Box::new(Guarded { inner: run_sink, guard });
+        }
+        let executed = execute::execute(&plan, provenance, &options, store, &mut *run_sink);
         drop(run_sink);
+        self.health = guard.map_or(Health::Well, Guard::finish);
+        let Executed { run, .. } = executed?;
         sink.event(EvaluationEvent::RunEnded(&run));
         if run.state == State::Interrupted {
             // The interrupted run stays in the store, outside the evaluation.
@@ -486,30 +502,19 @@ impl Evaluator<'_> {
     }
 }
 
-/// Brings the only arm of a search to these settings, by its commands, and leaves it there; false when the user stopped it.
+/// What watches the storage of a search while a plan puts load on it; `None` of other evaluations.
 ///
 /// # Errors
-/// An arm without commands, or with a lab, which would have to be built for it; commands that fail.
-pub fn apply(
-    document: &Evaluation,
-    configuration: &Configuration,
-    options: &Options,
-    environment: &Environment<'_>,
-    sink: &mut dyn EvaluationSink,
-) -> Result<bool, ExecuteError> {
-    let has_commands = document.arms.first().is_some_and(tidemark_plan::evaluation::Arm::has_commands);
-    let has_lab = document.arms.iter().any(|arm| !arm.requests.is_empty());
-    if !has_commands || has_lab {
-        let why =
-            if has_lab { "is built for the search alone" } else { "has no commands that would apply them" };
-        return Err(ExecuteError(format!(
-            "the settings cannot be applied: the arm {why}; write them into your configuration"
-        )));
+/// Memory that cannot be watched.
+fn guard(document: &Evaluation, arm: &Arm, plan: &Plan) -> Result<Option<Guard>, ExecuteError> {
+    let Some(tuning) = &document.tuning else { return Ok(None) };
+    let processes = &plan.observe.processes;
+    if tuning.memory_bytes.is_some() && processes.is_empty() {
+        let why = "`memory` is about the storage's processes, and none are known: name them under `observe` in the arm";
+        return Err(ExecuteError(why.into()));
     }
-    let mut document = document.clone();
-    let index = tune::add(&mut document, "applied", configuration, environment)?;
-    let mut arm = Arm::new(&document.name, "applied", &document.arms[index], options, environment.registry)?;
-    Ok(arm.set_up(sink)? && arm.reset(sink)?)
+    let ceiling = tuning.memory_bytes.map(|bytes| Ceiling { processes: processes.clone(), bytes });
+    Ok(Some(Guard::start(arm.probes(), ceiling)))
 }
 
 /// What earlier starts have measured of the cells that a document asks for, as a new start would take it over; and the record

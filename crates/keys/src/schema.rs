@@ -64,6 +64,41 @@ impl Definitions {
     }
 }
 
+/// How a setting stands in the place of a value.
+const SETTING: &str = r"^\$\{[A-Za-z_][A-Za-z0-9_]*\}$";
+
+/// Lets `${NAME}` stand where a schema asks for a number, a flag or a word: a search for better settings puts their values there before
+/// the value is read.
+pub fn allow_settings(schema: &mut Value) {
+    match schema {
+        Value::Array(all) => all.iter_mut().for_each(allow_settings),
+        Value::Object(own) => {
+            for (key, below) in own.iter_mut() {
+                // Which keys a mapping has does not depend on a setting.
+                if key != KIND.name {
+                    allow_settings(below);
+                }
+            }
+            let types = own.get("type").map(|types| match types {
+                Value::Array(types) => types.clone(),
+                one => vec![one.clone()],
+            });
+            let is_one = |of: &[&str]| types.iter().flatten().any(|one| of.iter().any(|name| one == name));
+            if is_one(&["integer", "number", "boolean"]) && !is_one(&["string"]) {
+                let types = types.unwrap_or_default();
+                own.insert("type".into(), types.into_iter().chain([json!("string")]).collect());
+                own.insert("pattern".into(), SETTING.into());
+            }
+            if own.get("enum").is_some_and(Value::is_array)
+                && let Some(words) = own.remove("enum")
+            {
+                own.insert("anyOf".into(), json!([{"enum": words}, {"type": "string", "pattern": SETTING}]));
+            }
+        }
+        _ => {}
+    }
+}
+
 /// A mapping that is defined under its name.
 pub fn refer(name: &str) -> Value {
     json!({"$ref": format!("#/$defs/{name}")})

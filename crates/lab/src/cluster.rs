@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tidemark_measure::in_effect::InEffect;
 
 use crate::command::Programs;
 use crate::error::LabError;
@@ -16,6 +18,23 @@ use crate::record::Shape;
 const COMMAND: Duration = Duration::from_secs(60);
 /// How long the cluster may take to report its state.
 const STATE: Duration = Duration::from_secs(10);
+
+/// Parameters of a pool that can be set; the rest tells what became of it.
+const POOL: [&str; 9] = [
+    "size",
+    "min_size",
+    "pg_num_target",
+    "pgp_num_target",
+    "pg_autoscale_mode",
+    "crush_rule",
+    "quota_max_bytes",
+    "quota_max_objects",
+    "cache_mode",
+];
+
+/// What Ceph calls it when data are lost, or will be.
+const AT_RISK: [&str; 6] =
+    ["OSD_DOWN", "OSD_FULL", "POOL_FULL", "OBJECT_UNFOUND", "PG_DAMAGED", "OSD_SCRUB_ERRORS"];
 
 /// A cluster and the programs to manage it with.
 #[derive(Clone, Debug)]
@@ -68,6 +87,14 @@ struct Check {
     summary: Summary,
 }
 
+/// A line of `ceph config dump`.
+#[derive(Deserialize)]
+struct Setting {
+    section: String,
+    name: String,
+    value: String,
+}
+
 #[derive(Deserialize)]
 struct Summary {
     message: String,
@@ -113,6 +140,34 @@ impl Cluster {
         self.ask::<Status>("status").map(|status| status.health.into())
     }
 
+    /// The configuration that the monitor has, and the parameters of the pools.
+    pub(super) fn in_effect(&self) -> Result<InEffect, LabError> {
+        let mut all = InEffect::default();
+        for Setting { section, name, value } in self.ask::<Vec<Setting>>("config dump")? {
+            all.add(&format!("{section} {name}"), &value);
+        }
+        for pool in self.ask::<Vec<Map<String, Value>>>("osd pool ls detail")? {
+            let name = pool.get("pool_name").and_then(Value::as_str).unwrap_or_default();
+            let own = pool.iter().filter(|(key, _)| POOL.contains(&key.as_str()));
+            let options = pool.get("options").and_then(Value::as_object).into_iter().flatten();
+            for (key, value) in own.chain(options) {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                all.add(&format!("pool {name} {key}"), &value);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Why it is not well, if it is not, and whether data are at risk.
+    pub(super) fn ill(&self) -> Option<(String, bool)> {
+        // A monitor under load may take its time: that is no illness.
+        let answer = self.ceph(&["status", "--format", "json"]);
+        match answer.and_then(|answer| parse::<Status>("ceph status", &answer)) {
+            Err(error) => Some((error.to_string(), false)),
+            Ok(status) => status.health.ill(),
+        }
+    }
+
     /// Asks the cluster what it is doing.
     pub(super) fn state(&self) -> Result<State, LabError> {
         let Status { health, osdmap } = self.ask("status")?;
@@ -142,6 +197,18 @@ pub(super) fn parse<T: DeserializeOwned>(command: &str, text: &str) -> Result<T,
         command: command.to_owned(),
         why: format!("line {}, column {}", error.line(), error.column()),
     })
+}
+
+impl StatusHealth {
+    /// Why it is not well, if it is not, and whether data are at risk. A warning alone is none.
+    fn ill(self) -> Option<(String, bool)> {
+        let at_risk = self.checks.iter().find(|(name, _)| AT_RISK.contains(&name.as_str()));
+        match at_risk {
+            Some((name, check)) => Some((format!("{name}: {}", check.summary.message), true)),
+            None if self.status == "HEALTH_ERR" => Some((Health::from(self).problems.join(", "), false)),
+            None => None,
+        }
+    }
 }
 
 impl From<StatusHealth> for Health {
@@ -246,6 +313,18 @@ mod tests {
             state.to_string(),
             "2 of 3 OSDs up, 60 of 81 placement groups active, HEALTH_WARN, 1 osds down"
         );
+    }
+
+    #[test]
+    fn a_warning_is_no_illness_and_a_lost_osd_is_a_risk() {
+        let ill = |status: &str, check: &str| {
+            let checks = json!({check: {"severity": status, "summary": {"message": "1 of them"}}});
+            let text = json!({"status": status, "checks": checks}).to_string();
+            parse::<StatusHealth>("ceph status", &text).unwrap().ill()
+        };
+        assert_eq!(ill("HEALTH_WARN", "POOL_APP_NOT_ENABLED"), None);
+        assert_eq!(ill("HEALTH_WARN", "OSD_DOWN"), Some(("OSD_DOWN: 1 of them".into(), true)));
+        assert_eq!(ill("HEALTH_ERR", "MGR_MODULE_ERROR"), Some(("1 of them".into(), false)));
     }
 
     #[test]

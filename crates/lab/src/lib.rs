@@ -74,6 +74,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use tidemark_measure::in_effect::InEffect;
 
 use cluster::Cluster;
 use command::Programs;
@@ -187,6 +188,28 @@ pub enum DaemonState {
 /// [`LabError::NoDirectory`] if the environment names none of these.
 pub fn default_dir() -> Result<PathBuf, LabError> {
     home::usual_directory(rustix::process::geteuid().is_root(), |name| std::env::var_os(name))
+}
+
+/// The usual directory of the lab of a system: that of a cluster is [`default_dir`], the others are beside it.
+///
+/// # Errors
+/// As [`default_dir`].
+pub fn usual_dir(system: System) -> Result<PathBuf, LabError> {
+    match system {
+        System::Ceph => default_dir(),
+        other => beside(other.name()),
+    }
+}
+
+/// The directory beside the usual one that has this in its name.
+///
+/// # Errors
+/// As [`default_dir`].
+pub fn beside(what: &str) -> Result<PathBuf, LabError> {
+    let usual = default_dir()?;
+    let mut name = usual.file_name().unwrap_or_default().to_owned();
+    name.push(format!("-{what}"));
+    Ok(usual.with_file_name(name))
 }
 
 /// Brings a lab up: creates it if there is none, otherwise starts the daemons that are stopped and resumes those
@@ -462,6 +485,19 @@ impl Lab {
     /// A missing program, and a command that fails or does not end.
     pub fn ceph(&self, arguments: &[&str]) -> Result<String, LabError> {
         self.cluster.ceph(arguments)
+    }
+
+    /// The configuration that the cluster's monitor has, and the parameters of its pools.
+    ///
+    /// # Errors
+    /// A cluster that does not answer.
+    pub fn in_effect(&self) -> Result<InEffect, LabError> {
+        self.cluster.in_effect()
+    }
+
+    /// Why the cluster is not well, if it is not, and whether data are at risk.
+    pub(crate) fn ill(&self) -> Option<(String, bool)> {
+        self.cluster.ill()
     }
 
     /// Runs `radosgw-admin` on the lab, as its administrator, for 60 s at most, and returns what it wrote to

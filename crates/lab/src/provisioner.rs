@@ -1,18 +1,22 @@
 //! The lab as a provisioner: a Ceph cluster, database servers, or both for each arm of an evaluation that has a `lab`; and
 //! Trino, whose tables lie in the cluster.
 
+mod standing;
+
 use crate::options::MOST_GATEWAYS;
 use crate::trino::{LEAST_HEAP, MOST_WORKERS};
 use crate::{Database, DatabaseOptions, Databases, Lab, LabError, LabOptions, Layout, Trino, TrinoOptions};
+use standing::Standing;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use tidemark_keys::kinds::{Bytes, Flag, Text, Whole, Word};
 use tidemark_keys::shapes::{Either, Map};
 use tidemark_keys::tree::{Entry, Value};
 use tidemark_keys::{AnyKey, Key, Mapping, Shape, Table};
+use tidemark_measure::tuning::TakesEffect;
 use tidemark_plan::plan::Observe;
 use tidemark_plan::provisioner::{
-    Progress, ProvisionError, Provisioner, ProvisionerKind, Request, Variables,
+    Health, Probe, Progress, ProvisionError, Provisioner, ProvisionerKind, Request, Variables,
 };
 use tidemark_plan::yaml::environment::Environment;
 
@@ -372,6 +376,28 @@ impl ProvisionerKind for Labs {
             is_saved: false,
         }))
     }
+
+    fn takes_effect(&self, path: &[&str]) -> TakesEffect {
+        match path {
+            // The servers are stopped and started; their data stay.
+            [servers, settings, _]
+                if [POSTGRES.name, MARIADB.name].contains(servers) && *settings == SETTINGS.name =>
+            {
+                TakesEffect::Restart
+            }
+            _ => TakesEffect::Rebuild,
+        }
+    }
+
+    fn standing(
+        &self,
+        request: &Request,
+        directory: Option<&Path>,
+    ) -> Result<Box<dyn Provisioner>, ProvisionError> {
+        let asked = request.get::<Wanted>().cloned();
+        let wanted = asked.ok_or_else(|| ProvisionError::Failed("it asks for nothing".into()))?;
+        Ok(Box::new(Standing::open(wanted, directory)?))
+    }
 }
 
 /// The lab of one arm.
@@ -499,6 +525,22 @@ impl Provisioner for ArmLab {
         observe
     }
 
+    fn change_to(&mut self, request: &Request, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+        let Some(wanted) = request.get::<Wanted>() else { return Ok(()) };
+        if let (Some(servers), Some(asked)) = (&mut self.servers, &wanted.servers) {
+            let set = servers.set(&asked.settings, &mut |text| progress.line(text));
+            set.map_err(|error| {
+                ProvisionError::Failed(format!("the servers do not take the settings: {error}"))
+            })?;
+        }
+        self.wanted = wanted.clone();
+        Ok(())
+    }
+
+    fn probe(&self, _variables: &Variables) -> Option<Probe> {
+        Some(probe(self.cluster.clone(), self.servers.clone()))
+    }
+
     fn reset(&mut self, _variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
         let (Some(servers), Some(wanted)) = (&self.servers, &self.wanted.servers) else { return Ok(()) };
         if wanted.reset == Reset::Aged {
@@ -528,6 +570,15 @@ impl Provisioner for ArmLab {
         }
         trino.and(servers).and(cluster)
     }
+}
+
+/// Asks a cluster and servers, as far as they are there, whether they are well.
+fn probe(cluster: Option<Lab>, servers: Option<Databases>) -> Probe {
+    Box::new(move || {
+        let ill = [cluster.as_ref().and_then(Lab::ill), servers.as_ref().and_then(Databases::ill)];
+        let said = |(why, at_risk)| if at_risk { Health::AtRisk(why) } else { Health::Ill(why) };
+        ill.into_iter().flatten().map(said).max().unwrap_or(Health::Well)
+    })
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]

@@ -53,6 +53,8 @@ fn label(databases: &Databases, name: &str) -> String {
 struct Kind {
     database: Database,
     buffers: (&'static str, &'static str, &'static str),
+    /// Another value of that.
+    other: &'static str,
     durability: (&'static str, &'static str, &'static str),
     count: &'static str,
 }
@@ -60,6 +62,7 @@ struct Kind {
 const POSTGRES: Kind = Kind {
     database: Database::Postgres,
     buffers: ("shared_buffers", "24MB", "24MB"),
+    other: "32MB",
     durability: ("fsync", "on", "off"),
     count: "SELECT count(*) FROM t",
 };
@@ -67,6 +70,7 @@ const POSTGRES: Kind = Kind {
 const MARIADB: Kind = Kind {
     database: Database::Mariadb,
     buffers: ("innodb_buffer_pool_size", "24M", "25165824"),
+    other: "32M",
     durability: ("innodb_flush_log_at_trx_commit", "1", "0"),
     count: "SELECT COUNT(*) FROM t",
 };
@@ -116,6 +120,22 @@ fn live_and_die(kind: &Kind) {
     databases.start(&mut say).unwrap();
     assert_eq!(databases.ask(0, kind.count).unwrap().trim(), "2");
     assert!(matches!(databases.cut_power(&mut say), Err(LabError::NoPowerCut { .. })));
+
+    // Settings are changed and taken back while the servers are up; those that they do not start with change nothing.
+    let mut databases = databases;
+    let mut set = |name: &str, value: &str| databases.set(&[(name.to_owned(), value.to_owned())], &mut say);
+    let before = Databases::open(&options.dir).unwrap().in_effect().unwrap();
+    assert!(before.len() > 200 && before.0.keys().any(|name| name.starts_with("server 1: ")), "{before:?}");
+    set(name, kind.other).unwrap();
+    let now = Databases::open(&options.dir).unwrap().in_effect().unwrap();
+    let changed: Vec<_> = now.changes_since(&before).into_iter().map(|change| change.name).collect();
+    assert!(changed.contains(&format!("server 0: {name}")) && changed.contains(&format!("server 1: {name}")));
+    assert!(set(name, "many").is_err());
+    assert!(matches!(set("no_such_setting", "1"), Err(LabError::BadSetting { .. })));
+    assert_eq!(Databases::open(&options.dir).unwrap().in_effect().unwrap(), now);
+    set(name, value).unwrap();
+    assert_eq!(Databases::open(&options.dir).unwrap().in_effect().unwrap(), before);
+    assert_eq!(databases.ask(0, kind.count).unwrap().trim(), "2", "the data stay");
 
     // Other settings need another start.
     let (name, _, relaxed) = kind.durability;

@@ -20,6 +20,7 @@
 //! | [`host`] | machines: what they are, and how busy they are |
 //! | [`observation`] | what nodes did while a load was on |
 //! | [`evaluation`] | the record of an evaluation: arms, loads, levels |
+//! | [`in_effect`] | what a system says of its own settings, and how that has changed |
 //! | [`tuning`] | settings, their values, and the record of a search for better ones |
 //! | [`record`] | what a run leaves behind, for the store, the judge and the report |
 
@@ -29,6 +30,7 @@ pub mod evaluation;
 pub mod fault;
 pub mod histogram;
 pub mod host;
+pub mod in_effect;
 pub mod kind;
 pub mod observation;
 pub mod pick;

@@ -68,7 +68,7 @@ pub enum Domain {
 pub enum TakesEffect {
     /// Nothing but the run itself: the load, its target and the arm's `reset` commands have the value.
     Run,
-    /// The arm's `tear_down` and `set_up` commands.
+    /// The arm's `tear_down` and `set_up` commands, and a restart of servers, whose data stay.
     Restart,
     /// Everything that the arm brings up, from the beginning.
     #[default]
@@ -312,10 +312,22 @@ pub struct Tuning {
     pub objective: Objective,
     /// How many runs it may take, those of its proof included.
     pub runs: u32,
+    /// How long it may take, nanoseconds; `None`: as long as its runs take.
+    pub time_ns: Option<u64>,
+    /// The most memory that the processes of the storage may take together, bytes.
+    pub memory_bytes: Option<u64>,
     /// An effect within this share does not matter.
     pub margin: f64,
     /// What the arms were, in their order.
     pub tried: Vec<Tried>,
+    /// How long its trials have taken so far, with what brought their settings into effect, nanoseconds.
+    pub spent_ns: u64,
+    /// What the first of them took, which builds everything.
+    pub first_ns: u64,
+    /// How many runs its time is enough for, as the second trial tells; `None` before it, and without such a budget.
+    pub affords: Option<u32>,
+    /// Whether what is left of its time is needed for the proof: nothing else is measured any more.
+    pub is_closed: bool,
 }
 
 /// What an arm of a search is.
@@ -335,8 +347,13 @@ pub struct Tried {
 impl Tuning {
     /// Whether another search asks the same, whatever they have tried.
     pub fn asks_the_same(&self, other: &Self) -> bool {
-        (&self.space, self.objective, self.runs, self.margin)
-            == (&other.space, other.objective, other.runs, other.margin)
+        let asked = |one: &Self| (one.objective, one.runs, one.time_ns, one.memory_bytes);
+        asked(self) == asked(other) && self.space == other.space && self.margin == other.margin
+    }
+
+    /// How many runs it may take: as many as were allowed, or as its time is enough for.
+    pub fn budget(&self) -> u32 {
+        self.affords.map_or(self.runs, |runs| runs.min(self.runs))
     }
 }
 

@@ -151,6 +151,7 @@ mod wire;
 pub use cgroup::own_memory_limit;
 pub use host::HostSampler;
 pub use observer::{Glimpse, Observer};
+pub use process::memory_of;
 
 use std::path::PathBuf;
 

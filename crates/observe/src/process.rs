@@ -172,6 +172,26 @@ impl Process {
     }
 }
 
+/// The memory of the processes of these names, bytes: what several of them share counts once. Names are as those that are observed.
+pub fn memory_of(names: &[String]) -> u64 {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let of = |pid: u32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        let is_meant = |wanted: &String| is_wanted(wanted, name.trim_end_matches('\n'), || arguments(pid));
+        // The share of each in what is common to several: the sum has it once.
+        names.iter().any(is_meant).then(|| fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok())?
+    };
+    ids.filter_map(of).map(|text| proportional(&text)).sum()
+}
+
+/// `Pss` of `/proc/PID/smaps_rollup`, bytes.
+fn proportional(text: &str) -> u64 {
+    let row = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let kilobytes = row.and_then(|row| row.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
+
 fn arguments(pid: u32) -> Vec<u8> {
     fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
 }
@@ -247,6 +267,18 @@ mod tests {
         let io =
             "rchar: 6976\nwchar: 0\nread_bytes: 368640\nwrite_bytes: 5730304\ncancelled_write_bytes: 9\n";
         assert_eq!(bytes(io), (368_640, 5_730_304));
+    }
+
+    #[test]
+    fn memory_is_counted_of_those_that_are_meant() {
+        assert_eq!(
+            proportional("00400000-7fff rollup\nRss:  900 kB\nPss:     414 kB\nPss_Anon: 9 kB\n"),
+            414 << 10
+        );
+        assert_eq!(proportional(""), 0);
+        let own = fs::read_to_string("/proc/self/comm").unwrap();
+        assert!(memory_of(&[own.trim_end().to_owned()]) > 1 << 20);
+        assert_eq!(memory_of(&["there is no such process".into()]), 0);
     }
 
     #[test]

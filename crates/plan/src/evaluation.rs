@@ -96,6 +96,10 @@ pub struct Arm {
     pub reset: Vec<String>,
     /// Shell commands at its end.
     pub tear_down: Vec<String>,
+    /// Shell commands that print the settings that are in effect.
+    pub show: Vec<String>,
+    /// Shell commands that say whether its storage is well.
+    pub health: Vec<String>,
     /// What it is, for reports; name and value, secrets left out.
     pub settings: Vec<(String, String)>,
     /// What is observed of it.
@@ -127,9 +131,20 @@ pub enum Levels {
 }
 
 impl Arm {
+    /// All its shell commands, by the keys under which they stand.
+    pub fn commands(&self) -> [(&'static str, &[String]); 5] {
+        [
+            ("set_up", &self.set_up),
+            ("reset", &self.reset),
+            ("tear_down", &self.tear_down),
+            ("show", &self.show),
+            ("health", &self.health),
+        ]
+    }
+
     /// Whether anything of it is a shell command.
     pub fn has_commands(&self) -> bool {
-        [&self.set_up, &self.reset, &self.tear_down].iter().any(|commands| !commands.is_empty())
+        self.commands().iter().any(|(_, commands)| !commands.is_empty())
     }
 }
 

@@ -15,6 +15,8 @@ use std::sync::Arc;
 use tidemark_keys::tree::Entry;
 use tidemark_keys::{AnyKey, Table};
 use tidemark_load::stop::StopRequest;
+use tidemark_measure::in_effect::InEffect;
+use tidemark_measure::tuning::TakesEffect;
 
 /// Variables of an arm, for `${NAME}` in its loads' documents; value by name. Values may be secrets.
 pub type Variables = BTreeMap<String, String>;
@@ -47,6 +49,26 @@ pub trait ProvisionerKind: Send + Sync {
         request: &Request,
         directory: &Path,
     ) -> Result<Box<dyn Provisioner>, ProvisionError>;
+
+    /// What it takes until another value is in effect that stands below its key, under these keys.
+    fn takes_effect(&self, _path: &[&str]) -> TakesEffect {
+        TakesEffect::Rebuild
+    }
+
+    /// The storage that a user has running, as a provisioner: what is there already brings its variables at once,
+    /// [`up`](Provisioner::up) puts the settings of the request into effect on it, and nothing of it is ever taken down. It is where
+    /// its own command has put it, or in `directory`.
+    ///
+    /// # Errors
+    /// There is none, it is not what the request asks for, or there are none of this kind.
+    fn standing(
+        &self,
+        _request: &Request,
+        _directory: Option<&Path>,
+    ) -> Result<Box<dyn Provisioner>, ProvisionError> {
+        let why = format!("a `{}` is made for one evaluation alone", self.key().name);
+        Err(ProvisionError::Failed(why))
+    }
 }
 
 /// Brings the storage of one arm up and takes it down. An arm may have several provisioners: each gets the variables of
@@ -84,6 +106,32 @@ pub trait Provisioner {
         Observe::default()
     }
 
+    /// Becomes what another request of its kind asks for, while it is up. The two differ only in what takes effect by
+    /// [`TakesEffect::Restart`] or less.
+    ///
+    /// # Errors
+    /// What it cannot become; it is taken down next.
+    fn change_to(&mut self, _request: &Request, _progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+        Ok(())
+    }
+
+    /// The settings that are in effect now, as the storage itself says them; none where nothing says it. Never a secret.
+    ///
+    /// # Errors
+    /// Storage that does not answer.
+    fn in_effect(
+        &mut self,
+        _variables: &Variables,
+        _progress: &mut dyn Progress,
+    ) -> Result<InEffect, ProvisionError> {
+        Ok(InEffect::default())
+    }
+
+    /// What asks it, while a load is on, whether it is well; `None` if nothing can.
+    fn probe(&self, _variables: &Variables) -> Option<Probe> {
+        None
+    }
+
     /// Makes it the same before every run.
     ///
     /// # Errors
@@ -98,6 +146,20 @@ pub trait Provisioner {
     /// What is still there, and why.
     fn down(&mut self, variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError>;
 }
+
+/// Whether storage is well; what is worse is greater.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Health {
+    /// It is.
+    Well,
+    /// It is not, and why: what is measured now says nothing of its settings but that they do not work.
+    Ill(String),
+    /// Data may be lost, and why: nothing more is tried.
+    AtRisk(String),
+}
+
+/// Asks storage again and again, while a load is on, whether it is well. It runs in a thread of its own.
+pub type Probe = Box<dyn FnMut() -> Health + Send>;
 
 /// Shows what a provisioner does, and tells it when to stop.
 pub trait Progress {

@@ -7,10 +7,12 @@ use crate::registry::Registry;
 use crate::yaml::scope::{self, TARGET};
 use crate::yaml::timing::TIMING;
 use crate::yaml::works::{self, KINDS, WORK};
-use crate::yaml::{ARM, ARMS, EVALUATION, EVALUATION_LOAD, LEVELS, RUNS, SEARCH, STAGE, WITHIN, WORKLOAD};
+use crate::yaml::{
+    ARM, ARMS, EVALUATION, EVALUATION_LOAD, LEVELS, RUNS, SEARCH, SETTING, STAGE, TUNING, WITHIN, WORKLOAD,
+};
 use serde_json::{Value, json};
 use tidemark_keys::reference::Reference;
-use tidemark_keys::schema::{Definitions, definition, exactly_one, of_kinds, required};
+use tidemark_keys::schema::{Definitions, allow_settings, definition, exactly_one, of_kinds, required};
 use tidemark_keys::{AnyKey, Mapping};
 
 /// The schema of all documents in YAML: an evaluation if there are `arms`, else a workload. JSON Schema, draft 2020-12.
@@ -46,7 +48,14 @@ pub fn schema(registry: &Registry) -> Value {
     let bare = targets.iter().filter(|(kind, engine)| engine.bare_target(kind.name).is_ok());
     let bare: Vec<_> = bare.map(|(kind, _)| kind.name).collect();
     definitions.put(TARGET.name, json!({"anyOf": [{"enum": bare}, of_kinds(&kinds)]}));
-    definitions.document("Tidemark document", &ARMS, &EVALUATION, &WORKLOAD)
+    let mut schema = definitions.document("Tidemark document", &ARMS, &EVALUATION, &WORKLOAD);
+    if let Some(all) = schema["$defs"].as_object_mut() {
+        // Settings stand in arms and in loads, not in what says what they are.
+        let own = [EVALUATION.name, TUNING.name, SETTING.name];
+        let others = all.iter_mut().filter(|(name, _)| !own.contains(&name.as_str()));
+        others.for_each(|(_, own)| allow_settings(own));
+    }
+    schema
 }
 
 /// The keys under which arms ask for provisioners.

@@ -162,7 +162,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "PAIRS", num_args = 0..=1, default_missing_value = "3",
         require_equals = true, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) cross_check: Option<u32>,
-    /// Allow the shell commands of an evaluation (set_up, reset, tear_down) to run
+    /// Allow the shell commands of an evaluation (set_up, reset, tear_down, show, health) to run
     #[arg(long)]
     pub(crate) run_commands: bool,
     /// Measure an evaluation again, rather than continue an earlier start
@@ -182,12 +182,16 @@ pub(crate) struct Tune {
     /// Show what would be tried first, without running anything
     #[arg(long, conflicts_with_all = ["apply", "undo"])]
     pub(crate) dry_run: bool,
-    /// Put the better settings into effect, from the file that a search has written, with the arm's set_up and reset commands
+    /// Put the better settings into effect, from the file that a search has written: on the lab that runs, and with the arm's
+    /// set_up and reset commands
     #[arg(long, value_name = "SETTINGS", conflicts_with = "undo")]
     pub(crate) apply: Option<PathBuf>,
-    /// Put the settings from before into effect again
+    /// Put the settings from before into effect again, and compare all that is in effect with what was before --apply
     #[arg(long, value_name = "SETTINGS")]
     pub(crate) undo: Option<PathBuf>,
+    /// Directory of the lab that gets the settings [default: that of `tidemark lab up`]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -6,6 +6,7 @@ mod common;
 
 use common::{Output, Place};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 /// A search over the limit of a server, which is planted, and the size of objects, which does nothing below the limit.
@@ -106,11 +107,12 @@ fn commands_apply_what_was_found_and_undo_it() {
     let conf = place.path("server.conf");
     // The server's configuration is a file that set_up writes and tear_down restores.
     let arm = format!(
-        "    set_up: [\"cp {0} {0}.before && echo limit $limit > {0}; echo LIMIT=$limit\"]\n    \
-         tear_down: [\"mv {0}.before {0}\"]\n    target: {{kind: embedded, limit: \"${{limit}}/s\"}}\n",
+        "    set_up: [\"cp {0} {0}.before && sed -i s/limit.*/limit=$limit/ {0}; echo LIMIT=$limit\"]\n    \
+         tear_down: [\"mv {0}.before {0}\"]\n    show: cat {0}\n    target: {{kind: embedded, limit: \"${{limit}}/s\"}}\n",
         conf.display()
     );
-    std::fs::write(&conf, "limit 50\n").unwrap();
+    let original = "limit=50\nother=1\nserver_password=abc\n";
+    std::fs::write(&conf, original).unwrap();
     let file = place.write("commands.yaml", &document(&arm, LIMIT, 30));
     let file = file.to_str().unwrap();
     let refused = place.tidemark(&["tune", file]);
@@ -125,18 +127,81 @@ fn commands_apply_what_was_found_and_undo_it() {
     let output = place.tidemark(&["tune", file, "--json", "--run-commands"]);
     let found = event(&output);
     assert_eq!(found["evaluation"]["search"]["end"], "better", "{}", output.stderr);
-    assert_eq!(
-        std::fs::read_to_string(&conf).unwrap(),
-        "limit 50\n",
-        "the search has left everything as it was"
-    );
+    let now = || std::fs::read_to_string(&conf).unwrap();
+    assert_eq!(now(), original, "the search has left everything as it was");
     let settings = found["settings"].as_str().unwrap();
-    let applied = place.tidemark(&["tune", file, "--run-commands", "--apply", settings]);
+    let tune = |arguments: &[&str]| place.tidemark(&[&["tune", file, "--run-commands"], arguments].concat());
+    let applied = tune(&["--apply", settings, "--json"]);
     assert_eq!(applied.code, 0, "{}", applied.stderr);
-    let now = std::fs::read_to_string(&conf).unwrap();
-    assert!(now != "limit 50\n" && now.starts_with("limit "), "{now}");
-    assert_eq!(place.tidemark(&["tune", file, "--run-commands", "--undo", settings]).code, 0);
-    assert_eq!(std::fs::read_to_string(&conf).unwrap(), "limit 50\n");
+    assert_ne!(now(), original);
+    let applied = event(&applied);
+    let change = &applied["changes"][0];
+    assert!(applied["changes"].as_array().unwrap().len() == 1 && applied["in_effect"] == 3, "{applied}");
+    assert_eq!((&change["name"], &change["before"]), (&"limit".into(), &"50".into()), "{applied}");
+    let kept = std::fs::read_to_string(applied["before"].as_str().unwrap()).unwrap();
+    assert!(kept.contains("\"limit\": \"50\"") && !kept.contains("abc"), "{kept}");
+
+    // Somebody else changes something meanwhile: that is not as it was.
+    std::fs::write(&conf, now().replace("other=1", "other=2")).unwrap();
+    let undone = tune(&["--undo", settings]);
+    assert!(undone.code == 1 && undone.stdout.contains("NOT UNDONE: 1 settings"), "{}", undone.stdout);
+    std::fs::write(&conf, now().replace("other=2", "other=1")).unwrap();
+    let undone = tune(&["--undo", settings, "--json"]);
+    assert_eq!(undone.code, 0, "{}", undone.stderr);
+    let proof = &event(&undone)["proof"];
+    assert!(proof["is_as_before"] == true && proof["compared"] == 3, "{proof}");
+    assert_eq!(now(), original);
+    assert!(!std::path::Path::new(applied["before"].as_str().unwrap()).exists());
+}
+
+#[test]
+fn settings_with_which_the_storage_is_not_well_are_dropped_and_data_at_risk_end_the_search() {
+    let with = |health: &str| {
+        let place = Place::new();
+        let arm = format!("    health: '{health}'\n{LIMITED}");
+        let file = place.write("ill.yaml", &document(&arm, LIMIT, 36));
+        place.tidemark(&["tune", file.to_str().unwrap(), "--json", "--run-commands"])
+    };
+    let output = with("[ $limit -lt 150 ] || { echo swapping; exit 1; }");
+    let found = event(&output);
+    let search = &found["evaluation"]["search"];
+    assert!(search["winner"][0].as_f64().is_none_or(|limit| limit < 150.0), "{search:#}");
+    let tried = found["evaluation"]["evaluation"]["tuning"]["tried"].as_array().unwrap();
+    let dropped: Vec<_> = tried.iter().filter(|one| one["refused"] == "swapping").collect();
+    assert!(!dropped.is_empty(), "{tried:?}");
+    assert!(dropped.iter().all(|one| one["configuration"][0].as_f64().unwrap() >= 150.0), "{dropped:?}");
+    let output = with("[ $limit -lt 150 ] || { echo one copy is left; exit 3; }");
+    assert_eq!(output.code, 3, "{}", output.stdout);
+    assert!(output.stderr.contains("data are at risk") && output.stderr.contains("one copy is left"));
+    let output = with("echo always; exit 1");
+    assert!(
+        output.code == 3 && output.stderr.contains("the baseline does not work: always"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
+fn a_search_keeps_to_its_time() {
+    let place = Place::new();
+    let timed = |budget: &str| {
+        let text =
+            document(LIMITED, LIMIT, 400).replace("  runs: 400", &format!("  budget: {budget}\n  runs: 400"));
+        let file = place.write("timed.yaml", &text);
+        place.tidemark(&["tune", file.to_str().unwrap(), "--json", "--seed", "4"])
+    };
+    let short = event(&timed("2s"));
+    assert_eq!(short["evaluation"]["search"]["end"], "no_time", "{short:#}");
+    // Its second trial said so, or its first took all of it.
+    let runs = short["evaluation"]["search"]["runs"][0][1].as_u64().unwrap();
+    assert!((1..=2).contains(&runs), "{runs} runs");
+    assert!(short["evaluation"]["evaluation"]["tuning"]["affords"].as_u64().unwrap() < 21, "{short:#}");
+    let output = timed("1m");
+    let found = event(&output);
+    let tuning = &found["evaluation"]["evaluation"]["tuning"];
+    let affords = tuning["affords"].as_u64().unwrap();
+    assert!((started(&output) as u64) <= affords && affords < 400, "{tuning:#}");
+    assert!(found["evaluation"]["search"]["end"].is_string(), "it has come to an end by itself");
 }
 
 #[test]
@@ -158,7 +223,7 @@ fn settings_that_cannot_be_set_up_are_named_and_do_not_win() {
     }
     assert!(tried.iter().any(|one| refused(&one)), "{tried:?}");
     let words = place.tidemark(&["report", "last", "--format", "md"]);
-    assert!(words.stdout.contains("could not be set up"), "{}", words.stdout);
+    assert!(words.stdout.contains("was dropped: it could not be set up"), "{}", words.stdout);
 }
 
 #[test]
@@ -190,3 +255,54 @@ fn what_cannot_be_searched_is_refused_with_its_line() {
     );
     assert!(refused(LIMITED, LIMIT, 18).contains("take at least 21 runs"));
 }
+
+#[test]
+#[ignore = "needs PostgreSQL; run by make test"]
+fn settings_are_applied_to_the_servers_that_run_and_taken_back() {
+    tidemark_testing::needs!(tidemark_testing::POSTGRES);
+    let place = Place::new();
+    std::fs::set_permissions(place.path(""), std::fs::Permissions::from_mode(0o711)).unwrap();
+    let lab = place.path("servers");
+    let lab = lab.to_str().unwrap();
+    let ran = |arguments: &[&str]| {
+        let output = place.tidemark(arguments);
+        assert_eq!(output.code, 0, "{arguments:?}: {}{}", output.stdout, output.stderr);
+        output
+    };
+    let file = place.write("postgres.yaml", POSTGRES);
+    let file = file.to_str().unwrap();
+    let better = "apply: {buffers: 24MB, wal: 512MB}\nundo: {buffers: 128MB, wal: 1024MB}\n";
+    let settings = place.write("settings.yaml", better);
+    let settings = settings.to_str().unwrap();
+    let none = place.tidemark(&["tune", file, "--apply", settings, "--to", lab]);
+    assert!(none.code == 3 && none.stderr.contains("tidemark lab up postgres"), "{}", none.stderr);
+    ran(&["lab", "up", "postgres", "--dir", lab]);
+    let applied = event(&ran(&["tune", file, "--apply", settings, "--to", lab, "--json"]));
+    let changes = applied["changes"].as_array().unwrap();
+    let of = |name: &str| changes.iter().find(|change| change["name"] == name).unwrap();
+    assert_eq!(
+        (&of("shared_buffers")["before"], &of("shared_buffers")["after"]),
+        (&"128MB".into(), &"24MB".into())
+    );
+    assert_eq!(
+        (&of("max_wal_size")["before"], &of("max_wal_size")["after"]),
+        (&"1GB".into(), &"512MB".into())
+    );
+    let undone = ran(&["tune", file, "--undo", settings, "--to", lab]);
+    assert!(undone.stdout.contains("UNDONE: all "), "{}", undone.stdout);
+    ran(&["lab", "down", "postgres", "--dir", lab]);
+}
+
+const POSTGRES: &str = r#"name: postgres
+arms:
+  - name: now
+    lab: {postgres: {settings: {shared_buffers: "${buffers}", max_wal_size: "${wal}"}}}
+loads:
+  - name: reads
+    target: {kind: postgres, instances: "${TIDEMARK_LAB_ENDPOINTS}", user: "${TIDEMARK_LAB_USER}", password: "${TIDEMARK_LAB_PASSWORD}", database: "${TIDEMARK_LAB_DATABASE}"}
+    stages: [{load: {workload: connect, clients: 1, for: 1s}}]
+tune:
+  settings:
+    - {name: buffers, integer: 16-256, unit: MB, baseline: 128}
+    - {name: wal, integer: 64-1024, unit: MB, baseline: 1024}
+"#;

@@ -1,8 +1,7 @@
 //! What is asked of a search, what it asks for, what was seen, and what that comes to.
 
-use crate::effects::Effect;
+use crate::effects::{CURVED, Effect};
 use serde::{Deserialize, Serialize};
-use tidemark_judge::statistics::SIGNIFICANT;
 use tidemark_measure::tuning::{Configuration, Tuning};
 
 /// What is asked.
@@ -121,6 +120,8 @@ pub struct Proof {
 pub enum End {
     /// No setting matters: there was nothing to search, and nothing to prove.
     NothingMatters,
+    /// Its time was not enough for the screening and a proof.
+    NoTime,
     /// Nothing that was tried seems better than the baseline.
     NothingBetter,
     /// Nothing that was tried is within the service level.
@@ -161,9 +162,8 @@ pub struct Conclusion {
 }
 
 impl Conclusion {
-    /// Whether the baseline is elsewhere than a straight line between the ends of the ranges would have it, at half of the usual
-    /// risk: the effects have theirs beside it.
+    /// Whether the baseline is elsewhere than a straight line between the ends of the ranges would have it.
     pub(crate) fn is_curved(&self) -> bool {
-        self.curved.is_some_and(|p| p < SIGNIFICANT / 2.0)
+        self.curved.is_some_and(|p| p < CURVED)
     }
 }

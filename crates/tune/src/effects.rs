@@ -9,8 +9,15 @@ use serde::Serialize;
 use tidemark_judge::statistics::{t_quantile, two_sided};
 use tidemark_measure::tuning::{Configuration, Domain, Space};
 
-/// What all intervals of a screening may miss together.
-const MISS: f64 = 0.05;
+/// How often a screening is looked at, at most: once, and once more where something is suspected.
+const LOOKS: f64 = 2.0;
+
+/// What all intervals of a screening may miss together at one look, so that those of both miss 5 %.
+const MISS: f64 = 0.05 / LOOKS;
+
+/// A baseline that is this unlikely on straight lines between both ends is not on them: at half of the usual risk, for effects have
+/// theirs beside it.
+pub(crate) const CURVED: f64 = 0.05 / 2.0 / LOOKS;
 
 /// What one setting does.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -62,6 +69,14 @@ pub(crate) struct Effects {
     /// Probability of a baseline as far from what the model expects of it, or further, if the objective changed in straight lines from one
     /// end to the other; `None` without runs of the baseline.
     pub(crate) curved: Option<f64>,
+}
+
+impl Effects {
+    /// Whether a setting matters, by itself or between its ends.
+    pub(crate) fn shows_something(&self) -> bool {
+        let matters = |effect: &Effect| matches!(effect.verdict, Verdict::Better | Verdict::Worse);
+        self.effects.iter().any(matters) || self.curved.is_some_and(|p| p < CURVED)
+    }
 }
 
 /// A value of a setting beside the one that is left.

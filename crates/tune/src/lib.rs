@@ -20,6 +20,7 @@
 //! | [`effects`] | what each setting does, with intervals |
 //! | `gaussian` | what is believed of settings that were not measured |
 //! | `search` | the steps above |
+//! | [`time`] | how far the time of a search goes |
 //! | `history` | the runs of an evaluation as what a search has seen |
 //! | [`words`] | what it comes to, in words |
 
@@ -29,6 +30,7 @@ pub mod effects;
 mod gaussian;
 mod history;
 mod search;
+pub mod time;
 pub mod words;
 
 pub use conclusion::{Conclusion, End, Outcome, Phase, Problem, Proof, Seen, Standing, Trial};

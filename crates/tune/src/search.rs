@@ -2,7 +2,7 @@
 
 use crate::conclusion::{Conclusion, End, Outcome, Phase, Problem, Proof, Seen, Standing, Trial};
 use crate::design;
-use crate::effects::{Effect, Effects, Verdict, effects};
+use crate::effects::{Effect, Effects, effects};
 use crate::gaussian::{Belief, Mean};
 
 use tidemark_judge::statistics::{Difference, SIGNIFICANT, detectable};
@@ -57,6 +57,16 @@ pub fn least_runs(settings: usize) -> u32 {
     (rows + baselines(rows).max(3)) as u32 + 2 * PAIRS_LEAST
 }
 
+/// How many pairs of runs a proof has at most, with so many runs in all.
+fn pairs(runs: u32) -> u32 {
+    (runs / PAIR_SHARE).clamp(PAIRS_LEAST, PAIRS_MOST)
+}
+
+/// How many runs are kept for the proof.
+pub(crate) fn kept(runs: u32) -> u32 {
+    2 * pairs(runs)
+}
+
 /// How many runs of the baseline stand among so many others.
 fn baselines(others: usize) -> usize {
     others.div_ceil(BASELINE_SHARE)
@@ -65,7 +75,8 @@ fn baselines(others: usize) -> usize {
 /// What is known, and what to measure next, in this order; nothing when the search is over. Runs that the search did not ask for are
 /// ignored; the same runs give the same answer, in whatever order.
 pub fn look(problem: Problem<'_>, seen: &[Seen]) -> (Conclusion, Vec<Trial>) {
-    let mut search = Search { problem, seen, conclusion: Conclusion::default(), rounds: 0 };
+    let mut search =
+        Search { problem, seen, conclusion: Conclusion::default(), rounds: 0, is_cut_off: false };
     let next = match search.go() {
         Ok(end) => {
             search.conclusion.end = Some(end);
@@ -87,26 +98,49 @@ struct Search<'a> {
     conclusion: Conclusion,
     /// How often something was asked for: names streams of random numbers.
     rounds: u64,
+    /// Whether time was over in the middle of what was asked for.
+    is_cut_off: bool,
 }
 
 impl Search<'_> {
     fn go(&mut self) -> Result<End, Missing> {
         let space = &self.problem.tuning.space;
-        let pairs = (self.problem.tuning.runs / PAIR_SHARE).clamp(PAIRS_LEAST, PAIRS_MOST);
-        let rows = design::screening(space);
-        let once = rows.len() + baselines(rows.len()).max(3);
-        let times =
-            (SCREENING_SHARE * f64::from(self.problem.tuning.runs) / once as f64).floor().max(1.0) as usize;
+        let tuning = self.problem.tuning;
+        let (budget, rows) = (tuning.budget(), design::screening(space));
+        let is_short = budget < least_runs(space.settings.len());
+        if tuning.time_ns.is_some() && (tuning.affords.is_none() || is_short) {
+            // How many runs its time is enough for is told by what a change takes.
+            let baseline = space.baseline();
+            let other = rows.iter().rev().find(|row| **row != baseline).cloned();
+            self.ask(Phase::Screening, std::iter::once(baseline).chain(other).collect())?;
+        }
+        if is_short {
+            return Ok(End::NoTime);
+        }
+        let pairs = pairs(budget);
+        let once_rows = rows.len();
+        let once = once_rows + baselines(once_rows).max(3);
+        let times = (SCREENING_SHARE * f64::from(budget) / once as f64).floor().max(1.0) as usize;
         let all: Vec<_> = std::iter::repeat_n(rows, times).flatten().collect();
         self.measure(Phase::Screening, &all, baselines(all.len()).max(3))?;
-        let Some(found) = self.effects(&all) else { return self.decide(&[], pairs) };
+        if self.is_cut_off {
+            return Ok(End::NoTime);
+        }
+        let Some(mut found) = self.effects(&all) else { return self.decide(&[], pairs) };
+        let is_suspected = |effect: &Effect| effect.p.min(effect.suspected) < SURVIVES;
+        let more = self.left(pairs) / once;
+        if !found.shows_something() && found.effects.iter().any(is_suspected) && more > 0 {
+            // What is suspected and not shown is looked at again, with the runs that are left.
+            let again: Vec<_> = std::iter::repeat_n(&all[..once_rows], more).flatten().cloned().collect();
+            self.measure(Phase::Screening, &again, more * baselines(once_rows).max(3))?;
+            found = self.effects(&all).unwrap_or(found);
+        }
         self.conclusion.effects.clone_from(&found.effects);
         (self.conclusion.detectable, self.conclusion.curved) = (Some(found.detectable), found.curved);
-        let matters = |effect: &Effect| matches!(effect.verdict, Verdict::Better | Verdict::Worse);
-        let is_curved = self.conclusion.is_curved();
-        if !is_curved && !found.effects.iter().any(matters) {
+        if !found.shows_something() {
             return Ok(End::NothingMatters);
         }
+        let is_curved = self.conclusion.is_curved();
         let survivors = survivors(&found.effects, is_curved);
         self.conclusion.searched.clone_from(&survivors);
         self.halve(&survivors, &found, pairs)?;
@@ -116,12 +150,15 @@ impl Search<'_> {
 
     /// Runs that are left for searching.
     fn left(&self, pairs: u32) -> usize {
+        if self.is_cut_off {
+            return 0;
+        }
         let spent: u32 = self.conclusion.runs.iter().map(|(_, runs)| runs).sum();
-        self.problem.tuning.runs.saturating_sub(spent + 2 * pairs) as usize
+        self.problem.tuning.budget().saturating_sub(spent + 2 * pairs) as usize
     }
 
-    /// Has these configurations measured once each, and the baseline so often in between. Those of equal values of settings that cost a
-    /// restart stand together.
+    /// Has these configurations measured once each, and the baseline so often in between. Those of equal values of settings that are
+    /// built anew stand together. What only takes a restart does not: a machine that drifts would look like its effect.
     fn measure(
         &mut self,
         phase: Phase,
@@ -210,7 +247,10 @@ impl Search<'_> {
             }
         }
         let pairs: Vec<(Trial, Option<Outcome>)> = trials.into_iter().zip(outcomes).collect();
-        if pairs.iter().any(|(_, outcome)| outcome.is_none()) {
+        let is_missing = pairs.iter().any(|(_, outcome)| outcome.is_none());
+        if is_missing && self.problem.tuning.is_closed && phase != Some(Phase::Proof) {
+            self.is_cut_off = true;
+        } else if is_missing {
             let missing = pairs.into_iter().filter(|(_, outcome)| outcome.is_none());
             return Err(Missing(missing.map(|(trial, _)| trial).collect()));
         }
@@ -570,14 +610,11 @@ impl Search<'_> {
     }
 }
 
-/// The values of what costs a restart or more, as bits.
+/// The values of what is built anew, as bits.
 fn costly(space: &Space, configuration: &Configuration) -> Vec<u64> {
-    let pairs = || space.settings.iter().zip(&configuration.0);
-    let of = |wanted: TakesEffect| {
-        let own = pairs().filter(move |(setting, _)| setting.takes_effect == wanted);
-        own.map(|(_, value)| value.to_bits())
-    };
-    of(TakesEffect::Rebuild).chain(of(TakesEffect::Restart)).collect()
+    let pairs = space.settings.iter().zip(&configuration.0);
+    let own = pairs.filter(|(setting, _)| setting.takes_effect == TakesEffect::Rebuild);
+    own.map(|(_, value)| value.to_bits()).collect()
 }
 
 /// The settings that go on: the strongest of those whose effect is not likely to be chance. Where the ends of ranges do not tell

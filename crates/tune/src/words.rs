@@ -2,7 +2,9 @@
 
 use crate::conclusion::{Conclusion, End, Phase, Proof};
 use crate::effects::{Effect, Verdict};
+use crate::search::least_runs;
 use tidemark_measure::tuning::{Configuration, TakesEffect, Tuning};
+use tidemark_measure::units::duration_ns;
 
 /// How the search ended, then the details: sentences with their full stops.
 pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
@@ -44,7 +46,7 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
         ));
     }
     for tried in tuning.tried.iter().filter(|tried| !tried.refused.is_empty()) {
-        all.push(format!("`{}` could not be set up: {}.", tried.arm, tried.refused.trim_end_matches('.')));
+        all.push(format!("`{}` was dropped: {}.", tried.arm, tried.refused.trim_end_matches('.')));
     }
     if let Some(noise) = conclusion.noise {
         all.push(format!("Runs with the same settings vary by {} (standard deviation).", percent(noise)));
@@ -52,7 +54,15 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     let cost = conclusion.runs.iter().map(|(phase, runs)| format!("{} {runs}", phase.name()));
     let (cost, sum) =
         (cost.collect::<Vec<_>>().join(", "), conclusion.runs.iter().map(|(_, runs)| runs).sum::<u32>());
-    all.push(format!("It took {sum} of {} runs: {cost}.", tuning.runs));
+    all.push(format!("It took {sum} of {} runs: {cost}.", tuning.budget()));
+    if let Some(time_ns) = tuning.time_ns {
+        let over = match tuning.is_closed {
+            true => ", which ended the search: what was left of it is the proof's",
+            false => "",
+        };
+        let (spent, time) = (duration_ns(tuning.spent_ns), duration_ns(time_ns));
+        all.push(format!("Trials took {spent} of {time}{over}."));
+    }
     all
 }
 
@@ -69,6 +79,12 @@ fn headline(tuning: &Tuning, conclusion: &Conclusion) -> String {
             format!("No setting matters: all effects are within {}.", percent(tuning.margin))
         }
         End::NothingMatters => "No setting is shown to matter.".to_owned(),
+        End::NoTime => format!(
+            "The time is too short: it is enough for {} runs, and {} settings take at least {}. Allow more time, or search fewer settings.",
+            tuning.budget(),
+            tuning.space.settings.len(),
+            least_runs(tuning.space.settings.len())
+        ),
         End::NothingBetter => "Nothing that was tried seems better than the baseline.".to_owned(),
         End::NothingWithin => "Nothing that was tried is within the service level.".to_owned(),
         End::Better if times.is_empty() => {
@@ -130,7 +146,7 @@ pub fn effects(tuning: &Tuning, conclusion: &Conclusion) -> Vec<[String; 5]> {
 pub fn takes_effect(effect: TakesEffect) -> &'static str {
     match effect {
         TakesEffect::Run => "with the next run",
-        TakesEffect::Restart => "by the arm's set_up commands",
+        TakesEffect::Restart => "by a restart of servers, or by the arm's set_up commands",
         TakesEffect::Rebuild => "when the arm is built anew",
     }
 }

@@ -5,10 +5,12 @@ use crate::commands::Commands;
 use crate::event::StopRequest;
 use crate::execute::ExecuteError;
 use std::path::Path;
+use tidemark_measure::in_effect::InEffect;
 use tidemark_measure::tuning::TakesEffect;
 use tidemark_plan::evaluation::Arm as Document;
 use tidemark_plan::plan::Observe;
-use tidemark_plan::provisioner::{Progress, ProvisionError, Provisioner, Request, Variables};
+use tidemark_plan::provisioner::{Probe, Progress, ProvisionError, Provisioner, Request, Variables};
+use tidemark_plan::redact::is_secret;
 use tidemark_plan::registry::Registry;
 
 /// An arm, up or not.
@@ -16,6 +18,8 @@ pub(super) struct Arm {
     name: String,
     /// The variables that the document gives it.
     environment: Variables,
+    /// What it asks of its provisioners but for its commands, in their order.
+    requests: Vec<Request>,
     /// In the order in which they are brought up.
     provisioners: Vec<Box<dyn Provisioner>>,
     /// Whether the last of them is its shell commands.
@@ -47,23 +51,65 @@ impl Arm {
             .map(|request| provisioner(request, directory.as_deref(), registry))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| ExecuteError(format!("arm `{}`: {error}", document.name)))?;
-        if document.has_commands() {
-            if !options.run_commands {
-                return Err(ExecuteError(
-                    "the document has shell commands (set_up, reset or tear_down): review them with `tidemark check`, \
-                     then add --run-commands"
-                        .into(),
-                ));
-            }
-            provisioners.push(Box::new(Commands::new(document)));
-        }
+        provisioners.extend(commands(document, options)?);
         Ok(Self::of(document, provisioners))
+    }
+
+    /// The arm on storage that runs already, and that nobody takes down: it is there, and its variables are known.
+    ///
+    /// # Errors
+    /// Storage that is not there, or not what the arm asks for.
+    pub(super) fn standing(
+        document: &Document,
+        options: &Options,
+        registry: &Registry,
+    ) -> Result<Self, ExecuteError> {
+        let directory = options.standing.as_deref();
+        let standing = |request: &Request| match registry.provisioner(request.key()) {
+            Some(kind) => kind.standing(request, directory),
+            None => Err(unknown(request.key())),
+        };
+        let found = document.requests.iter().map(standing).collect::<Result<Vec<_>, _>>();
+        let mut provisioners =
+            found.map_err(|error| ExecuteError(format!("the settings cannot be applied: {error}")))?;
+        provisioners.extend(commands(document, options)?);
+        let mut arm = Self::of(document, provisioners);
+        arm.variables = arm.environment.clone();
+        arm.provisioners.iter().for_each(|one| arm.variables.extend(one.variables()));
+        Ok(arm)
+    }
+
+    /// The settings that are in effect, as its storage and its `show` commands say; `None` when the user stopped it.
+    pub(super) fn in_effect(
+        &mut self,
+        sink: &mut dyn EvaluationSink,
+    ) -> Result<Option<InEffect>, ExecuteError> {
+        let (mut progress, mut all) = (Lines(sink), InEffect::default());
+        for provisioner in &mut self.provisioners {
+            let said = match provisioner.in_effect(&self.variables, &mut progress) {
+                Ok(said) => said,
+                Err(ProvisionError::Stopped) => return Ok(None),
+                Err(ProvisionError::Failed(error)) => return Err(ExecuteError(error)),
+            };
+            let open = |(name, value): (String, String)| {
+                let value = if is_secret(&name) { "(a secret)".to_owned() } else { value };
+                (name, value)
+            };
+            said.0.into_iter().map(open).for_each(|(name, value)| all.add(&name, &value));
+        }
+        Ok(Some(all))
+    }
+
+    /// What asks its storage whether it is well while a load is on.
+    pub(super) fn probes(&self) -> Vec<Probe> {
+        self.provisioners.iter().filter_map(|provisioner| provisioner.probe(&self.variables)).collect()
     }
 
     fn of(document: &Document, provisioners: Vec<Box<dyn Provisioner>>) -> Self {
         Self {
             name: document.name.clone(),
             environment: document.environment.iter().cloned().collect(),
+            requests: document.requests.clone(),
             has_commands: document.has_commands(),
             provisioners,
             running: 0,
@@ -98,11 +144,12 @@ impl Arm {
         Ok(true)
     }
 
-    /// Takes over what another arm has up: all of it, if a run is enough for what differs to take effect; without its commands, if they have
-    /// to be run again; nothing, and the other is taken down, if everything has to be brought up again. The other is down afterwards.
+    /// Takes over what another arm has up: all of it, if a run is enough for what differs to take effect; without its commands, and with
+    /// what is below them changed, if that is; nothing, and the other is taken down, if everything has to be brought up again. The other
+    /// is down afterwards.
     ///
     /// # Errors
-    /// What could not be taken down.
+    /// What could not be taken down or changed.
     pub(super) fn take_over(
         &mut self,
         other: &mut Self,
@@ -119,6 +166,14 @@ impl Arm {
         (self.running, self.is_up) = (std::mem::take(&mut other.running), std::mem::take(&mut other.is_up));
         self.variables = std::mem::take(&mut other.variables);
         self.variables.extend(self.environment.clone());
+        if change == TakesEffect::Restart {
+            let mut progress = Lines(sink);
+            for (provisioner, request) in self.provisioners[..self.running].iter_mut().zip(&self.requests) {
+                if !ended(&self.name, provisioner.change_to(request, &mut progress))? {
+                    return Ok(());
+                }
+            }
+        }
         Ok(())
     }
 
@@ -197,10 +252,27 @@ fn provisioner(
 ) -> Result<Box<dyn Provisioner>, ProvisionError> {
     let key = request.key();
     let (Some(kind), Some(directory)) = (registry.provisioner(key), directory) else {
-        let message = format!("`{key}` is available only with `tidemark run` on this machine");
-        return Err(ProvisionError::Failed(message));
+        return Err(unknown(key));
     };
     kind.provisioner(request, directory)
+}
+
+/// What cannot be brought up here.
+fn unknown(key: &str) -> ProvisionError {
+    ProvisionError::Failed(format!("`{key}` is available only with `tidemark run` on this machine"))
+}
+
+/// Its shell commands, if it has some.
+fn commands(document: &Document, options: &Options) -> Result<Option<Box<dyn Provisioner>>, ExecuteError> {
+    match (document.has_commands(), options.run_commands) {
+        (false, _) => Ok(None),
+        (true, true) => Ok(Some(Box::new(Commands::new(document)))),
+        (true, false) => Err(ExecuteError(
+            "the document has shell commands (set_up, reset or tear_down): review them with `tidemark check`, \
+             then add --run-commands"
+                .into(),
+        )),
+    }
 }
 
 /// A name for a directory: what is not a letter or digit becomes a hyphen.
@@ -267,6 +339,18 @@ mod tests {
         }
         fn wait(&mut self, _: &mut dyn Progress) -> Result<(), ProvisionError> {
             self.call("wait", &Variables::new())
+        }
+        fn change_to(&mut self, _: &Request, _: &mut dyn Progress) -> Result<(), ProvisionError> {
+            self.call("change", &Variables::new())
+        }
+        fn in_effect(
+            &mut self,
+            variables: &Variables,
+            _: &mut dyn Progress,
+        ) -> Result<InEffect, ProvisionError> {
+            self.call("show", variables)?;
+            let pair = |name: &str| (format!("{}_{name}", self.key), "1".to_owned());
+            Ok(InEffect([pair("cache"), pair("password")].into()))
         }
         fn variables(&self) -> Variables {
             Variables::from([(self.key.to_uppercase(), "1".to_owned())])
@@ -346,7 +430,7 @@ mod tests {
     fn an_arm_takes_over_what_need_not_be_brought_up_again() {
         let cases: [(TakesEffect, &[&str], &[&str]); 3] = [
             (TakesEffect::Run, &[], &[]),
-            (TakesEffect::Restart, &["commands down"], &["commands up", "commands wait"]),
+            (TakesEffect::Restart, &["commands down", "lab change"], &["commands up", "commands wait"]),
             (
                 TakesEffect::Rebuild,
                 &["commands down", "lab down"],
@@ -382,6 +466,18 @@ mod tests {
             other.take_down(&mut Silent).unwrap();
             assert_eq!(names(), ["commands down", "lab down"], "{change:?}");
         }
+    }
+
+    #[test]
+    fn what_is_in_effect_is_that_of_all_without_secrets() {
+        let (mut arm, _) = arm("");
+        assert!(arm.set_up(&mut Silent).unwrap());
+        let found = arm.in_effect(&mut Silent).unwrap().unwrap();
+        let said: Vec<_> = found.0.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        assert_eq!(
+            said,
+            ["commands_cache 1", "commands_password (a secret)", "lab_cache 1", "lab_password (a secret)"]
+        );
     }
 
     #[test]

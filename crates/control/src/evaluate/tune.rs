@@ -6,10 +6,13 @@ use super::arm::Arm;
 use super::{
     CellPlace, Evaluation, EvaluationEvent, EvaluationSink, Evaluator, ExecuteError, Member, Run, State,
 };
+use std::time::Instant;
 use tidemark_measure::evaluation as record;
 use tidemark_measure::tuning::{Configuration, TakesEffect, Tried, Tuning};
 use tidemark_plan::evaluation::Levels;
+use tidemark_plan::provisioner::Health;
 use tidemark_plan::yaml::Environment;
+use tidemark_tune::time::note;
 use tidemark_tune::{Phase, Trial, look_at};
 
 /// Whether an earlier search was the same: it asked the same, and the runs of its baseline are what they would be now.
@@ -48,6 +51,9 @@ impl Evaluator<'_> {
                 return Ok(true);
             }
             for trial in next {
+                if self.tuning().is_closed && trial.phase != Phase::Proof {
+                    break;
+                }
                 if !self.try_it(&trial, &mut up, sink)? {
                     return Ok(false);
                 }
@@ -55,7 +61,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Measures a trial; false when the user stopped it. A trial that cannot be set up has failed, unless it is the baseline.
+    /// Measures a trial; false when the user stopped it. Settings that cannot be set up, or with which the storage is not well, are
+    /// dropped, unless they are the baseline's. Once time is over, nothing but the proof is measured.
     fn try_it(
         &mut self,
         trial: &Trial,
@@ -67,23 +74,55 @@ impl Evaluator<'_> {
         if self.done.contains_key(&self.fingerprint(&cell)) {
             return Ok(true);
         }
-        self.change_to(index, up, sink)?;
-        match self.bring_up(index, sink) {
-            Ok(true) => {}
+        let began = Instant::now();
+        let changed = self.change_to(index, up, sink);
+        let is_up = match changed.and_then(|()| self.bring_up(index, sink)) {
+            Ok(true) => true,
             Ok(false) => return Ok(false),
             Err(ExecuteError(error)) => {
-                if self.tuning().space.baseline() == trial.configuration {
-                    return Err(ExecuteError(error));
-                }
                 sink.event(EvaluationEvent::Output(&error));
                 self.take_down(index, sink)?;
-                self.tuning_mut().tried[index].refused = error;
+                self.refuse(index, format!("it could not be set up: {error}"))?;
+                false
+            }
+        };
+        let of = self.tuning().budget() as usize;
+        let is_measured = !is_up || self.measure(&cell, Some(of), sink)?.is_some();
+        let refused = self.tuning().tried.iter().filter(|tried| !tried.refused.is_empty()).count();
+        let (took_ns, done) = (began.elapsed().as_nanos() as u64, (self.runs.len() + refused) as u32);
+        note(self.tuning_mut(), took_ns, done);
+        self.keep()?;
+        match std::mem::replace(&mut self.health, Health::Well) {
+            Health::Well => Ok(is_measured),
+            Health::Ill(why) => {
+                sink.event(EvaluationEvent::Output(&why));
+                // What is ill stays so: it is brought up again.
+                self.take_down(index, sink)?;
+                self.refuse(index, why)?;
+                Ok(true)
+            }
+            Health::AtRisk(why) => {
+                self.tuning_mut().tried[index].refused = format!("data were at risk: {why}");
                 self.keep()?;
-                return Ok(true);
+                Err(ExecuteError(format!(
+                    "data are at risk with `{}`: {why}; the search has ended, and takes everything down",
+                    self.document.arms[index].name
+                )))
             }
         }
-        let of = self.tuning().runs as usize;
-        Ok(self.measure(&cell, Some(of), sink)?.is_some())
+    }
+
+    /// Drops the settings of an arm, which do not work.
+    ///
+    /// # Errors
+    /// When they are the baseline's: there is nothing to compare with.
+    fn refuse(&mut self, index: usize, why: String) -> Result<(), ExecuteError> {
+        let tuning = self.tuning_mut();
+        if tuning.space.baseline() == tuning.tried[index].configuration {
+            return Err(ExecuteError(format!("the baseline does not work: {why}")));
+        }
+        tuning.tried[index].refused = why;
+        self.keep()
     }
 
     /// The place of a trial's arm, which is added if there is none yet. Those of the proof have arms of their own, and so are set up afresh.
@@ -155,7 +194,7 @@ impl Evaluator<'_> {
         if !self.arms[before].is_running() {
             return Ok(());
         }
-        if change > TakesEffect::Run {
+        if change == TakesEffect::Rebuild {
             sink.event(EvaluationEvent::TakingDown(&self.document.arms[before].name));
         }
         let (one, other) = (before.min(index), before.max(index));

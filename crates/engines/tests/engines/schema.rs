@@ -47,7 +47,7 @@ fn documents() -> Vec<(String, String)> {
 }
 
 /// Documents with what no other one has.
-const REST: [&str; 4] = [
+const REST: [&str; 5] = [
     "name: t\ntarget: {kind: mock, size: 1KB, delay: 1ms, errors: 1%}\nstages:\n- init: {containers: 1}\n",
     "name: t\ntarget: {kind: swift, endpoint: 'http://h', auth: {kind: keystone-v3, url: 'http://h/v3', user: u, \
      password: p, project: p, user_domain: d, project_domain: d, service: swift, region: r}}\nstages:\n\
@@ -58,6 +58,9 @@ const REST: [&str; 4] = [
      - works:\n  - prepare: {containers: 1, objects: 1-4, directory: /data, part: 5MiB}\n  \
      - load: {total_bytes: 1GB, operations: [{delete_container: {containers: 1, empty: true}}, {write_local: \
      {containers: 1, objects: 1, sizes: 1KB, directory: /x}}]}\n",
+    "name: t\narms:\n- {name: a, target: embedded}\nloads:\n- name: l\n  stages:\n  - load: {workers: '${workers}', for: 1s, containers: 1, \
+     operations: [{get: {objects: 1, weight: '${weight}'}}]}\ntune:\n  budget: 30m\n  memory: 2GiB\n  settings:\n  \
+     - {name: workers, integer: 1-8, baseline: 1}\n  - {name: weight, integer: 1-9, baseline: 1}\n",
 ];
 
 /// Reads a document, which must be right.
@@ -143,6 +146,8 @@ fn mistakes_are_not_as_the_schema_says() {
         "name: t\narms: [{name: a}]\nloads: [{name: l}]\n",
         "name: t\narms: [{name: a}]\nloads: [{name: l, document: x}]\norder: sorted\n",
         "name: t\narms: [{name: a}]\nloads: [{name: l, document: x}]\nlevels: {workers: 0}\n",
+        "name: t\nstages: [{load: {for: 1s, workers: many}}]\n",
+        "name: t\nstages: [{load: {for: 1s, workers: 'x${workers}'}}]\n",
     ] {
         assert!(!validator.is_valid(&json(text)), "{text}");
     }

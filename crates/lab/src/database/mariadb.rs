@@ -139,6 +139,12 @@ impl Server for Mariadb {
             names.join(", ")
         )
     }
+
+    fn in_effect(&self) -> &'static str {
+        // Those of replication tell how far it is, not how it is set.
+        "SELECT LOWER(VARIABLE_NAME), REPLACE(COALESCE(GLOBAL_VALUE, ''), '\\n', ' ') FROM information_schema.SYSTEM_VARIABLES \
+         WHERE GLOBAL_VALUE IS NOT NULL AND VARIABLE_NAME NOT LIKE 'GTID%' ORDER BY VARIABLE_NAME"
+    }
 }
 
 /// The names in the table of variables at the end of the server's help.

@@ -7,6 +7,7 @@ mod power;
 mod record;
 mod saved;
 mod server;
+mod set;
 mod settings;
 mod start;
 

@@ -175,6 +175,13 @@ impl Server for Postgres {
             names.join(", ")
         )
     }
+
+    fn in_effect(&self) -> &'static str {
+        // `internal` ones cannot be set; the last ones are of this session, or may have a password in them.
+        "SELECT name, translate(current_setting(name), E'\\n\\t', '  ') FROM pg_settings WHERE context <> 'internal' AND \
+         name NOT IN ('application_name', 'transaction_isolation', 'transaction_read_only', 'transaction_deferrable', 'seed', \
+         'primary_conninfo') ORDER BY name"
+    }
 }
 
 /// A value as postgresql.conf takes it.

@@ -69,6 +69,9 @@ pub(super) trait Server: Sync {
 
     /// A statement that tells version and durability: rows of name and value.
     fn facts(&self) -> String;
+
+    /// A statement that tells all settings that can be set, as they are in effect: rows of name and value. Secrets are left out.
+    fn in_effect(&self) -> &'static str;
 }
 
 /// Where servers are, and the programs to run them with.

@@ -212,3 +212,13 @@ fn stand_ins_have_as_many_servers_as_the_arm_asks_for() {
     let gateways = stand_in("{layout: plain, gateways: 2}", "TIDEMARK_LAB_GATEWAYS");
     assert_eq!(gateways.as_deref(), Some("http://127.0.0.1:1,http://127.0.0.1:2"));
 }
+
+#[test]
+fn settings_of_servers_take_effect_by_a_restart_and_all_else_is_built_anew() {
+    let effect = |path: &[&str]| Labs.takes_effect(path);
+    assert_eq!(effect(&["postgres", "settings", "shared_buffers"]), TakesEffect::Restart);
+    assert_eq!(effect(&["mariadb", "settings", "innodb_buffer_pool_size"]), TakesEffect::Restart);
+    for path in [&["postgres", "on"][..], &["postgres", "instances"], &["copies"], &[]] {
+        assert_eq!(effect(path), TakesEffect::Rebuild, "{path:?}");
+    }
+}

@@ -19,7 +19,7 @@ use tidemark_keys::{Key, Mapping, Shape, Table};
 pub(crate) static ARM: Mapping = Mapping::new(
     "arm",
     "One thing compared",
-    &[&NAME, &DESCRIPTION, &ARM_TARGET, &VARIABLES, &SET_UP, &RESET, &TEAR_DOWN, &OBSERVE],
+    &[&NAME, &DESCRIPTION, &ARM_TARGET, &VARIABLES, &SET_UP, &RESET, &TEAR_DOWN, &SHOW, &HEALTH, &OBSERVE],
 );
 
 static NAME: Key<Text> =
@@ -43,6 +43,18 @@ pub(super) static SET_UP: Key<Commands> = Key::new(
 );
 pub(super) static RESET: Key<Commands> = Key::new("reset", "Before each of its runs", COMMANDS);
 pub(super) static TEAR_DOWN: Key<Commands> = Key::new("tear_down", "At its end", COMMANDS);
+pub(super) static SHOW: Key<Commands> = Key::new(
+    "show",
+    "Print the settings that are in effect, `name = value` in each line: `tidemark tune --apply` and `--undo` compare what they were \
+     with what they are",
+    COMMANDS,
+);
+pub(super) static HEALTH: Key<Commands> = Key::new(
+    "health",
+    "Whether its storage is well, asked every 5 s while a search for better settings puts load on it: exit status 0 if it is; 3 if data are \
+     at risk, which ends the search; any other drops the settings",
+    COMMANDS,
+);
 
 /// Shell commands.
 pub(super) type Commands = OneOrList<Parsed<String>>;
@@ -142,12 +154,14 @@ pub(super) fn arm(
         set_up: table.all(&SET_UP),
         reset: table.all(&RESET),
         tear_down: table.all(&TEAR_DOWN),
+        show: table.all(&SHOW),
+        health: table.all(&HEALTH),
         settings: Vec::new(),
         observe,
     };
     arm.settings = settings(&arm, &targets);
     table.finish();
-    let definition = canonical(node, &["description", "observe"]);
+    let definition = canonical(node, &["description", "observe", SHOW.name, HEALTH.name]);
     (arm, ArmSource { targets, place, definition, node: node.clone(), settings: Vec::new() })
 }
 

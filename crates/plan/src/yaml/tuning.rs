@@ -4,12 +4,12 @@
 //! be searched. Shell commands have it as a variable. Where it stands decides how it takes effect, so that nobody has to say it, or can
 //! say it wrongly.
 
-use super::arms::{ArmSource, RESET, SET_UP, TEAR_DOWN, VARIABLES, is_variable};
+use super::arms::{ArmSource, HEALTH, RESET, SET_UP, SHOW, TEAR_DOWN, VARIABLES, is_variable};
 use super::documents::{Body, LoadSource};
 use crate::evaluation::{Levels, Load};
 use crate::registry::Registry;
 use std::ops::Range;
-use tidemark_keys::kinds::{Kind as _, Parsed, Share, Text, Whole, Word};
+use tidemark_keys::kinds::{Bytes, Kind as _, Parsed, PositiveDuration, Share, Text, Whole, Word};
 use tidemark_keys::shapes::{List, Map, OneOrList};
 use tidemark_keys::tree::{Entry, Node, Value};
 use tidemark_keys::{Key, Mapping, Problem, Table};
@@ -19,10 +19,13 @@ use tidemark_measure::tuning::{
 
 /// The search: what makes an evaluation one.
 pub(super) static TUNE: Key<Map> =
-    Key::new("tune", "A search for better settings of the only arm, by `tidemark tune`", Map(&MAPPING));
+    Key::new("tune", "A search for better settings of the only arm, by `tidemark tune`", Map(&TUNING));
 
-static MAPPING: Mapping =
-    Mapping::new("tune", "A search for better settings", &[&OBJECTIVE, &SETTINGS, &RUNS, &MARGIN]);
+pub(crate) static TUNING: Mapping = Mapping::new(
+    "tune",
+    "A search for better settings",
+    &[&OBJECTIVE, &SETTINGS, &RUNS, &BUDGET, &MARGIN, &MEMORY],
+);
 
 static OBJECTIVE: Key<Word<Objective>> = Key::new(
     "objective",
@@ -42,6 +45,18 @@ static RUNS: Key<Whole<u32>> = Key::new(
     Whole(18, 1000),
 )
 .default("100");
+static BUDGET: Key<PositiveDuration> = Key::new(
+    "budget",
+    "How long it may take, set-up included, such as `30m`; what the proof needs of it is kept for the proof",
+    PositiveDuration,
+)
+.otherwise("as long as its runs take");
+static MEMORY: Key<Bytes> = Key::new(
+    "memory",
+    "The most memory that the observed processes of the storage may take together: settings that take more are dropped",
+    Bytes(1 << 20),
+)
+.otherwise("not watched");
 static MARGIN: Key<Parsed<f64>> = Key::new(
     "margin",
     "An effect within this share does not matter",
@@ -52,7 +67,7 @@ static MARGIN: Key<Parsed<f64>> = Key::new(
 )
 .default("5%");
 
-static SETTING: Mapping = Mapping::new(
+pub(crate) static SETTING: Mapping = Mapping::new(
     "setting",
     "Something that may be set",
     &[&NAME, &INTEGER, &REAL, &CHOICE, &SCALE, &UNIT, &BASELINE, &ONLY_WITH],
@@ -126,9 +141,10 @@ fn range(text: &str) -> Result<(f64, f64), Problem> {
 /// Reads the search under `tune`. How its settings take effect is not known yet.
 pub(super) fn tuning(table: &mut Table<'_>) -> Option<Tuning> {
     let entry = table.entry(&TUNE)?;
-    let mut own = table.below(&TUNE, entry).of(&MAPPING);
+    let mut own = table.below(&TUNE, entry).of(&TUNING);
     let objective = own.value(&OBJECTIVE);
     let (runs, margin) = (own.value(&RUNS), own.value(&MARGIN));
+    let (time_ns, memory_bytes) = (own.get(&BUDGET), own.get(&MEMORY));
     let nodes = own.list(&SETTINGS);
     if nodes.len() > MOST_SETTINGS {
         let message = format!("there are {} settings; the limit is {MOST_SETTINGS}", nodes.len());
@@ -145,7 +161,8 @@ pub(super) fn tuning(table: &mut Table<'_>) -> Option<Tuning> {
         settings.push(setting);
     }
     own.finish();
-    Some(Tuning { space: Space { settings }, objective, runs, margin, tried: Vec::new() })
+    let space = Space { settings };
+    Some(Tuning { space, objective, runs, time_ns, memory_bytes, margin, ..Tuning::default() })
 }
 
 fn setting(mut table: Table<'_>, before: &[Setting]) -> Option<Setting> {
@@ -220,12 +237,13 @@ pub(super) fn settle(
     let place = table.entry(&TUNE).map_or(0..0, |entry| entry.key_span.clone());
     for setting in &mut tuning.space.settings {
         let mut effect = None;
-        let mut find = |key: &str, node: &Node, inside: TakesEffect| {
-            each(key, node, &mut |key, text, span| {
+        let mut find = |key: &str, node: &Node, inside: &dyn Fn(&[&str]) -> TakesEffect| {
+            each(&mut vec![key], node, &mut |path, text, span| {
                 if !mentions(text, &setting.name) {
                     return;
                 }
-                effect = effect.max(Some(inside));
+                let key = path.last().copied().unwrap_or_default();
+                effect = effect.max(Some(inside(path)));
                 if let Some(word) = refused(key).or_else(|| refused(text)) {
                     let never = never(word);
                     table.log().error(span, format!("`{}`: {}", setting.name, never.message), never.help);
@@ -235,12 +253,12 @@ pub(super) fn settle(
         for arm in arms {
             let Value::Map(entries) = &arm.node.value else { continue };
             for entry in entries {
-                find(&entry.key, &entry.node, inside(&entry.key, registry));
+                find(&entry.key, &entry.node, &|path| inside(path, registry));
             }
         }
         for load in loads {
             if let Body::Tree(root) = &load.body {
-                find("", root, TakesEffect::Run);
+                find("", root, &|_| TakesEffect::Run);
             }
         }
         match effect {
@@ -254,12 +272,13 @@ pub(super) fn settle(
     }
 }
 
-/// How something under a key of an arm takes effect.
-fn inside(key: &str, registry: &Registry) -> TakesEffect {
-    match key {
-        _ if registry.provisioner(key).is_some() => TakesEffect::Rebuild,
-        _ if [SET_UP.name, TEAR_DOWN.name, VARIABLES.name].contains(&key) => TakesEffect::Restart,
-        _ => TakesEffect::Run,
+/// How something takes effect that stands in an arm under these keys.
+fn inside(path: &[&str], registry: &Registry) -> TakesEffect {
+    let Some((key, below)) = path.split_first() else { return TakesEffect::Run };
+    match registry.provisioner(key) {
+        Some(kind) => kind.takes_effect(below),
+        None if [SET_UP.name, TEAR_DOWN.name, VARIABLES.name].contains(key) => TakesEffect::Restart,
+        None => TakesEffect::Run,
     }
 }
 
@@ -281,13 +300,19 @@ fn mentions(text: &str, name: &str) -> bool {
     })
 }
 
-/// Calls a function with every single value below a node, the key that it stands under, and where.
-fn each(key: &str, node: &Node, call: &mut dyn FnMut(&str, &str, &Range<usize>)) {
+/// Calls a function with every single value below a node, the keys that it stands under, and where.
+fn each<'n>(path: &mut Vec<&'n str>, node: &'n Node, call: &mut dyn FnMut(&[&str], &str, &Range<usize>)) {
     match &node.value {
         Value::Nothing => {}
-        Value::Scalar(text) => call(key, text, &node.span),
-        Value::List(nodes) => nodes.iter().for_each(|node| each(key, node, call)),
-        Value::Map(entries) => entries.iter().for_each(|entry| each(&entry.key, &entry.node, call)),
+        Value::Scalar(text) => call(path, text, &node.span),
+        Value::List(nodes) => nodes.iter().for_each(|node| each(path, node, call)),
+        Value::Map(entries) => {
+            for entry in entries {
+                path.push(&entry.key);
+                each(path, &entry.node, call);
+                path.pop();
+            }
+        }
     }
 }
 
@@ -312,7 +337,8 @@ pub(super) fn with(node: &Node, settings: &[(String, String)]) -> Node {
 /// An arm with settings: values in the place of `${NAME}`, and variables for its commands, which stay as they are.
 pub(super) fn arm_with(arm: &Node, settings: &[(String, String)]) -> Node {
     let Value::Map(entries) = &arm.value else { return arm.clone() };
-    let is_command = |key: &str| [SET_UP.name, RESET.name, TEAR_DOWN.name].contains(&key);
+    let is_command =
+        |key: &str| [SET_UP.name, RESET.name, TEAR_DOWN.name, SHOW.name, HEALTH.name].contains(&key);
     let mut made: Vec<Entry> = entries
         .iter()
         .map(|entry| match is_command(&entry.key) {

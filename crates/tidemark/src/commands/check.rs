@@ -146,8 +146,7 @@ fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Term
         for (name, value) in &arm.settings {
             terminal.line(&terminal.paint(Style::Faint, &format!("      {name}: {value}")));
         }
-        for (key, commands) in [("set_up", &arm.set_up), ("reset", &arm.reset), ("tear_down", &arm.tear_down)]
-        {
+        for (key, commands) in arm.commands() {
             commands.iter().for_each(|text| terminal.line(&format!("      {key}: {text}")));
         }
     }

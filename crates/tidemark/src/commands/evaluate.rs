@@ -3,7 +3,7 @@
 use super::assessment::{self, Judged};
 use super::document::Evaluation as Source;
 use super::outcome::{self, open_store};
-use super::tune;
+use super::{settings, tune};
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::progress::{Progress, Show};
@@ -92,12 +92,12 @@ pub(crate) fn execute(
     };
     let directory = report.as_deref().and_then(Path::parent).map(PathBuf::from);
     let directory = directory.unwrap_or_else(|| beside.with_file_name("reports"));
-    let settings = tune::keep_settings(&evaluation, &runs, &directory, terminal);
+    let better = settings::keep(&evaluation, &runs, &directory, terminal);
     if running.json {
         let path = report.as_deref().map(|path| path.display().to_string());
         let parsed: serde_json::Value = serde_json::from_str(&judged.json()).unwrap_or_default();
         terminal.print(
-            &json!({"event": "evaluation", "stored": store.is_some(), "report": path, "settings": settings, "evaluation": parsed})
+            &json!({"event": "evaluation", "stored": store.is_some(), "report": path, "settings": better, "evaluation": parsed})
                 .to_string(),
         );
     } else {
@@ -106,7 +106,7 @@ pub(crate) fn execute(
         }
         assessment::show(&judged, terminal);
         assessment::closing(&evaluation, report.as_deref(), terminal);
-        if let Some(path) = settings {
+        if let Some(path) = better {
             terminal.line(&format!("settings    {}", path.display()));
         }
     }
@@ -134,6 +134,7 @@ pub(super) fn options(
             ..execute::Options::local(registry.clone())
         },
         directory: Some(labs(arguments)?),
+        standing: None,
         run_commands: arguments.run_commands,
         again: arguments.again,
         renew: false,

@@ -69,7 +69,7 @@ pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
             Ok(Exit::Done)
         }
         Lab::Queries { dir } => {
-            let dir = dir.clone().map_or_else(|| beside_the_lab("queries"), Ok)?;
+            let dir = dir.clone().map_or_else(|| lab::beside("queries").map_err(Stop::not_ready), Ok)?;
             let files = lab::queries::write(&dir, &mut progress).map_err(Stop::not_ready)?;
             terminal.remark(&format!(
                 "{files} files; in a load: `tables: tpcds, query_files: {}`",
@@ -293,18 +293,7 @@ fn usual_directory(system: System, given: Option<&PathBuf>) -> Result<PathBuf, S
     if let Some(given) = given {
         return Ok(given.clone());
     }
-    match system {
-        System::Ceph => lab::default_dir().map_err(Stop::not_ready),
-        other => beside_the_lab(&other.to_string()),
-    }
-}
-
-/// The directory beside the usual one that has this in its name.
-fn beside_the_lab(what: &str) -> Result<PathBuf, Stop> {
-    let usual = lab::default_dir().map_err(Stop::not_ready)?;
-    let mut name = usual.file_name().unwrap_or_default().to_owned();
-    name.push(format!("-{what}"));
-    Ok(usual.with_file_name(name))
+    lab::usual_dir(system).map_err(Stop::not_ready)
 }
 
 fn show_daemons(daemons: &[DaemonStatus], labels: &[(String, String)], terminal: Terminal) {

@@ -20,6 +20,7 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod serve;
+mod settings;
 pub(crate) mod submissions;
 mod table;
 pub(crate) mod token;

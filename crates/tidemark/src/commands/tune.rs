@@ -1,22 +1,16 @@
-//! `tidemark tune FILE`: searches for better settings; applies and undoes what it found.
+//! `tidemark tune FILE`: searches for better settings.
 
-use super::document::{self, Evaluation as Source, Opened};
-use super::evaluate::{self, Screen};
-use super::outcome::write;
+use super::document::{self, Opened};
 use super::table::aligned;
+use super::{evaluate, settings};
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::terminal::{Style, Terminal};
 use serde_json::json;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use tidemark_control::evaluate::apply;
-use tidemark_keys::tree::{self, Value};
-use tidemark_measure::evaluation::Evaluation;
-use tidemark_measure::record::Run;
-use tidemark_measure::tuning::{Configuration, Tuning};
-use tidemark_plan::yaml::Environment;
-use tidemark_tune::{Conclusion, End, Problem, least_runs, look, look_at, words};
+use std::path::PathBuf;
+use tidemark_measure::tuning::Tuning;
+use tidemark_measure::units;
+use tidemark_tune::{Conclusion, Problem, least_runs, look, words};
 
 /// Searches, or shows what it would try, or applies what was found.
 pub(crate) fn tune(arguments: &cli::Tune, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
@@ -36,10 +30,10 @@ pub(crate) fn tune(arguments: &cli::Tune, store: Option<PathBuf>, terminal: Term
         )));
     }
     if let Some(file) = &arguments.apply {
-        return set(&source, tuning, &read(file, "apply", tuning)?, arguments, terminal);
+        return settings::apply(&source, tuning, file, arguments, terminal);
     }
     if let Some(file) = &arguments.undo {
-        return set(&source, tuning, &read(file, "undo", tuning)?, arguments, terminal);
+        return settings::undo(&source, tuning, file, arguments, terminal);
     }
     if arguments.dry_run {
         let seed = arguments.run.seed.unwrap_or(source.evaluation.seed);
@@ -51,7 +45,9 @@ pub(crate) fn tune(arguments: &cli::Tune, store: Option<PathBuf>, terminal: Term
 
 /// What would be tried first, without running anything.
 fn preview(tuning: &Tuning, seed: u64, json: bool, terminal: Terminal) {
-    let (_, next) = look(Problem { tuning, seed }, &[]);
+    // As if its time were enough.
+    let assumed = Tuning { affords: Some(tuning.runs), ..tuning.clone() };
+    let (_, next) = look(Problem { tuning: &assumed, seed }, &[]);
     let labels: Vec<String> = next.iter().map(|trial| tuning.space.label(&trial.configuration)).collect();
     if json {
         let event = json!({"settings": tuning.space.settings, "runs": tuning.runs, "objective": tuning.objective, "first": next});
@@ -59,6 +55,13 @@ fn preview(tuning: &Tuning, seed: u64, json: bool, terminal: Terminal) {
     }
     terminal.line(&format!("  objective {}", tuning.objective.words()));
     terminal.line(&format!("  runs      at most {}", tuning.runs));
+    if let Some(time_ns) = tuning.time_ns {
+        let words = "the second run tells how many it is enough for";
+        terminal.line(&format!("  time      at most {}; {words}", units::duration_ns(time_ns)));
+    }
+    if let Some(bytes) = tuning.memory_bytes {
+        terminal.line(&format!("  memory    at most {}", units::bytes(bytes)));
+    }
     terminal.print("  settings");
     for setting in &tuning.space.settings {
         let levels: Vec<String> = setting.levels().iter().map(|level| setting.text(*level)).collect();
@@ -72,48 +75,6 @@ fn preview(tuning: &Tuning, seed: u64, json: bool, terminal: Terminal) {
     terminal.line(&format!("  screening {} runs, in this order:", labels.len()));
     labels.iter().for_each(|label| terminal.line(&format!("    {label}")));
     terminal.print("  What comes after it depends on what it finds.");
-}
-
-/// Brings the arm to these settings and leaves it there.
-fn set(
-    source: &Source,
-    tuning: &Tuning,
-    configuration: &Configuration,
-    arguments: &cli::Tune,
-    terminal: Terminal,
-) -> Result<Exit, Stop> {
-    let registry = tidemark_engines::registry();
-    let environment = Environment::process(&registry);
-    let options = evaluate::options(&arguments.run, &registry, None)?;
-    let mut screen = Screen::new(&arguments.run.running, terminal);
-    let done = apply(&source.evaluation, configuration, &options, &environment, &mut screen);
-    if !done.map_err(Stop::not_ready)? {
-        return Ok(Exit::Interrupted);
-    }
-    let pairs = tuning.space.pairs(configuration);
-    if arguments.run.running.json {
-        let settings: serde_json::Map<_, _> =
-            pairs.into_iter().map(|(name, value)| (name, value.into())).collect();
-        terminal.print(&json!({"event": "applied", "settings": settings}).to_string());
-    } else {
-        pairs.iter().for_each(|(name, value)| terminal.line(&format!("  {name} {value}")));
-    }
-    Ok(Exit::Done)
-}
-
-/// Reads the settings under a key of a file that a search has written.
-fn read(file: &Path, key: &str, tuning: &Tuning) -> Result<Configuration, Stop> {
-    let wrong = |what: String| Stop::usage(format!("{}: {what}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    let root = tree::parse(&text).map_err(|error| wrong(error.message))?;
-    let entry = root.entry(key).ok_or_else(|| wrong(format!("it has no `{key}`")))?;
-    let value = |setting: &tidemark_measure::tuning::Setting| {
-        let name = &setting.name;
-        let found = entry.node.entry(name).map(|entry| &entry.node.value);
-        let Some(Value::Scalar(text)) = found else { return Err(wrong(format!("`{key}` has no `{name}`"))) };
-        setting.value(text).ok_or_else(|| wrong(format!("'{text}' is no value of `{name}` in the document")))
-    };
-    Ok(Configuration(tuning.space.settings.iter().map(value).collect::<Result<_, _>>()?))
 }
 
 /// What a search came to, on the terminal.
@@ -131,34 +92,4 @@ pub(super) fn show(tuning: &Tuning, conclusion: &Conclusion, terminal: Terminal)
         terminal.print("");
         terminal.print(&aligned(&rows, 2));
     }
-}
-
-/// Writes the settings that were proven to be better, and those before, to a file beside the report; its path, if there are any.
-pub(super) fn keep_settings(
-    evaluation: &Evaluation,
-    runs: &[Run],
-    directory: &Path,
-    terminal: Terminal,
-) -> Option<PathBuf> {
-    let (conclusion, _) = look_at(evaluation, runs)?;
-    let tuning = evaluation.tuning.as_ref()?;
-    let winner = conclusion.winner.filter(|_| conclusion.end == Some(End::Better))?;
-    let mut text = format!(
-        "# Better settings for {}, and those before: tidemark tune {} --apply or --undo with this file.\n",
-        evaluation.name.replace('\n', " "),
-        evaluation.provenance.path
-    );
-    for (key, configuration) in [("apply", winner), ("undo", tuning.space.baseline())] {
-        let _ = writeln!(text, "{key}:");
-        for (name, value) in tuning.space.pairs(&configuration) {
-            // JSON's texts are YAML's.
-            let _ = writeln!(text, "  {name}: {}", json!(value));
-        }
-    }
-    let name = match evaluation.id {
-        0 => format!("unstored-evaluation-{}-settings.yaml", evaluation.started_unix_ns / 1_000_000_000),
-        id => format!("evaluation-{id}-settings.yaml"),
-    };
-    let path = directory.join(name);
-    write(&path, text.as_bytes(), terminal).then_some(path)
 }

@@ -1,0 +1,219 @@
+//! Files of better settings: written after a search, put into effect, undone. What was in effect before is kept beside them, so that an
+//! undo is proven.
+
+use super::document::Evaluation as Source;
+use super::evaluate::{self, Screen};
+use super::outcome::write;
+use super::table::aligned;
+use crate::cli;
+use crate::exit::{Exit, Stop};
+use crate::terminal::{Style, Terminal};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use tidemark_control::evaluate::{Applied, apply as put_into_effect};
+use tidemark_control::execute::ExecuteError;
+use tidemark_keys::tree::{self, Value};
+use tidemark_measure::evaluation::Evaluation;
+use tidemark_measure::in_effect::{Change, InEffect};
+use tidemark_measure::record::Run;
+use tidemark_measure::tuning::{Configuration, Tuning};
+use tidemark_plan::yaml::Environment;
+use tidemark_tune::{End, look_at};
+
+/// What is said where nothing tells which settings are in effect.
+const UNKNOWN: &str = "nothing says which settings are in effect: commands under `show` in the arm, which print them, would prove it";
+
+/// Puts the better settings of a file into effect, keeps what was in effect before, and shows what has changed.
+pub(super) fn apply(
+    source: &Source,
+    tuning: &Tuning,
+    file: &Path,
+    arguments: &cli::Tune,
+    terminal: Terminal,
+) -> Result<Exit, Stop> {
+    let (before, mut kept) = (before(file), false);
+    let mut keep = |now: &InEffect| {
+        // After a second `--apply`, an undo still leads to what was before the first.
+        if !now.is_empty() && !before.exists() {
+            let text = serde_json::to_string_pretty(now).unwrap_or_default();
+            std::fs::write(&before, text).map_err(|error| {
+                ExecuteError(format!("nothing was changed: {} cannot be written: {error}", before.display()))
+            })?;
+        }
+        kept = before.exists();
+        Ok(())
+    };
+    let configuration = read(file, "apply", tuning)?;
+    let Some(applied) = set(source, &configuration, arguments, &mut keep, terminal)? else {
+        return Ok(Exit::Interrupted);
+    };
+    let changes = applied.after.changes_since(&applied.before);
+    if arguments.run.running.json {
+        let before = kept.then(|| before.display().to_string());
+        let event = json!({
+            "event": "applied", "settings": values(tuning, &configuration), "changes": changes,
+            "in_effect": applied.after.len(), "before": before,
+        });
+        terminal.print(&event.to_string());
+        return Ok(Exit::Done);
+    }
+    show_settings(tuning, &configuration, terminal);
+    match (applied.after.is_empty(), changes.is_empty()) {
+        (true, _) => terminal.remark(UNKNOWN),
+        (false, true) => terminal.line("  nothing has changed: all of it was in effect already"),
+        (false, false) => {
+            terminal.line(&format!("  changed, of {} settings that are in effect:", applied.after.len()));
+            show_changes(&changes, ["before", "now"], terminal);
+        }
+    }
+    if kept {
+        terminal.line(&format!("  before      {}", before.display()));
+    }
+    Ok(Exit::Done)
+}
+
+/// Puts the settings of before into effect again, and compares what is in effect with what was before `--apply`.
+pub(super) fn undo(
+    source: &Source,
+    tuning: &Tuning,
+    file: &Path,
+    arguments: &cli::Tune,
+    terminal: Terminal,
+) -> Result<Exit, Stop> {
+    let path = before(file);
+    let known = match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let read = serde_json::from_str::<InEffect>(&text);
+            Some(read.map_err(|error| Stop::usage(format!("{}: {error}", path.display())))?)
+        }
+        Err(_) => None,
+    };
+    let configuration = read(file, "undo", tuning)?;
+    let Some(applied) = set(source, &configuration, arguments, &mut |_| Ok(()), terminal)? else {
+        return Ok(Exit::Interrupted);
+    };
+    let changes = applied.after.changes_since(&applied.before);
+    let differences = known.as_ref().map(|known| applied.after.changes_since(known));
+    let is_proven = differences.as_ref().is_some_and(Vec::is_empty);
+    if is_proven {
+        // The next `--apply` begins anew.
+        let _ = std::fs::remove_file(&path);
+    }
+    if arguments.run.running.json {
+        let proof = differences.as_ref().map(|differences| {
+            json!({"compared": applied.after.len(), "is_as_before": is_proven, "differences": differences})
+        });
+        let event = json!({
+            "event": "undone", "settings": values(tuning, &configuration), "changes": changes, "proof": proof,
+        });
+        terminal.print(&event.to_string());
+    } else {
+        show_settings(tuning, &configuration, terminal);
+        show_changes(&changes, ["before", "now"], terminal);
+        match &differences {
+            None if applied.after.is_empty() => terminal.remark(UNKNOWN),
+            None => terminal.remark(&format!(
+                "{} is not there: it would say what was in effect before --apply",
+                path.display()
+            )),
+            Some(differences) if differences.is_empty() => {
+                let words = format!("  UNDONE: all {} settings are what they were", applied.after.len());
+                terminal.line(&terminal.paint(Style::Good, &words));
+            }
+            Some(differences) => {
+                let words = format!("  NOT UNDONE: {} settings are not what they were", differences.len());
+                terminal.line(&terminal.paint(Style::Bad, &words));
+                show_changes(differences, ["before --apply", "now"], terminal);
+            }
+        }
+    }
+    Ok(if differences.is_some() && !is_proven { Exit::Failed } else { Exit::Done })
+}
+
+/// Where what was in effect before is kept: beside the settings.
+fn before(file: &Path) -> PathBuf {
+    file.with_extension("before.json")
+}
+
+/// Brings the storage to these settings; `None` when the user stopped it.
+fn set(
+    source: &Source,
+    configuration: &Configuration,
+    arguments: &cli::Tune,
+    keep: &mut dyn FnMut(&InEffect) -> Result<(), ExecuteError>,
+    terminal: Terminal,
+) -> Result<Option<Applied>, Stop> {
+    let registry = tidemark_engines::registry();
+    let environment = Environment::process(&registry);
+    let mut options = evaluate::options(&arguments.run, &registry, None)?;
+    options.standing.clone_from(&arguments.to);
+    let mut screen = Screen::new(&arguments.run.running, terminal);
+    put_into_effect(&source.evaluation, configuration, &options, &environment, keep, &mut screen)
+        .map_err(Stop::not_ready)
+}
+
+fn values(tuning: &Tuning, configuration: &Configuration) -> serde_json::Map<String, serde_json::Value> {
+    tuning.space.pairs(configuration).into_iter().map(|(name, value)| (name, value.into())).collect()
+}
+
+fn show_settings(tuning: &Tuning, configuration: &Configuration, terminal: Terminal) {
+    let pairs = tuning.space.pairs(configuration);
+    pairs.iter().for_each(|(name, value)| terminal.line(&format!("  {name} {value}")));
+}
+
+fn show_changes(changes: &[Change], headings: [&str; 2], terminal: Terminal) {
+    if changes.is_empty() {
+        return;
+    }
+    let cell = |value: &Option<String>| value.clone().unwrap_or_else(|| "not there".to_owned());
+    let row = |change: &Change| vec![change.name.clone(), cell(&change.before), cell(&change.after)];
+    let heading = vec!["setting".to_owned(), headings[0].to_owned(), headings[1].to_owned()];
+    let rows: Vec<Vec<String>> = std::iter::once(heading).chain(changes.iter().map(row)).collect();
+    terminal.print(&aligned(&rows, 3));
+}
+
+/// Reads the settings under a key of a file that a search has written.
+fn read(file: &Path, key: &str, tuning: &Tuning) -> Result<Configuration, Stop> {
+    let wrong = |what: String| Stop::usage(format!("{}: {what}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let root = tree::parse(&text).map_err(|error| wrong(error.message))?;
+    let entry = root.entry(key).ok_or_else(|| wrong(format!("it has no `{key}`")))?;
+    let value = |setting: &tidemark_measure::tuning::Setting| {
+        let name = &setting.name;
+        let found = entry.node.entry(name).map(|entry| &entry.node.value);
+        let Some(Value::Scalar(text)) = found else { return Err(wrong(format!("`{key}` has no `{name}`"))) };
+        setting.value(text).ok_or_else(|| wrong(format!("'{text}' is no value of `{name}` in the document")))
+    };
+    Ok(Configuration(tuning.space.settings.iter().map(value).collect::<Result<_, _>>()?))
+}
+
+/// Writes the settings that were proven to be better, and those before, to a file beside the report; its path, if there are any.
+pub(super) fn keep(
+    evaluation: &Evaluation,
+    runs: &[Run],
+    directory: &Path,
+    terminal: Terminal,
+) -> Option<PathBuf> {
+    let (conclusion, _) = look_at(evaluation, runs)?;
+    let tuning = evaluation.tuning.as_ref()?;
+    let winner = conclusion.winner.filter(|_| conclusion.end == Some(End::Better))?;
+    let mut text = format!(
+        "# Better settings for {}, and those before: tidemark tune {} --apply or --undo with this file.\n",
+        evaluation.name.replace('\n', " "),
+        evaluation.provenance.path
+    );
+    for (key, configuration) in [("apply", winner), ("undo", tuning.space.baseline())] {
+        let _ = writeln!(text, "{key}:");
+        for (name, value) in tuning.space.pairs(&configuration) {
+            // JSON's texts are YAML's.
+            let _ = writeln!(text, "  {name}: {}", json!(value));
+        }
+    }
+    let name = match evaluation.id {
+        0 => format!("unstored-evaluation-{}-settings.yaml", evaluation.started_unix_ns / 1_000_000_000),
+        id => format!("evaluation-{id}-settings.yaml"),
+    };
+    let path = directory.join(name);
+    write(&path, text.as_bytes(), terminal).then_some(path)
+}
