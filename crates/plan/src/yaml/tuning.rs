@@ -300,8 +300,11 @@ fn mentions(text: &str, name: &str) -> bool {
     })
 }
 
-/// Calls a function with every single value below a node, the keys that it stands under, and where.
-fn each<'n>(path: &mut Vec<&'n str>, node: &'n Node, call: &mut dyn FnMut(&[&str], &str, &Range<usize>)) {
+/// What gets a single value: the keys that it stands under, itself, and where.
+type Visit<'v> = dyn FnMut(&[&str], &str, &Range<usize>) + 'v;
+
+/// Calls a function with every single value below a node.
+fn each<'n>(path: &mut Vec<&'n str>, node: &'n Node, call: &mut Visit<'_>) {
     match &node.value {
         Value::Nothing => {}
         Value::Scalar(text) => call(path, text, &node.span),
