@@ -17,19 +17,27 @@
 
 mod classes;
 mod document;
+mod drivers;
 mod layout;
 mod manifest;
 mod names;
 mod needs;
+mod pods;
 mod quantity;
 mod render;
 mod rook;
+mod workload;
 
 pub use document::{LAYOUT, read};
+pub use drivers::{COMPONENT, Drivers, LONGEST_RUN, MANAGED_BY, RUN, Reach, run_name};
 pub use layout::{
     Cache, Cluster, Deployment, FailureDomain, FileSystem, Gateways, Layout, Media, Monitors, ObjectStore,
     Pool, Template,
 };
 pub use manifest::{Manifest, NotWritten, yaml};
 pub use needs::{Claimed, Needs};
+pub use pods::{
+    Access, IMAGE, MOST_PODS, Mode, PODS, Pods, Seccomp, Spread, Volume, image, namespace, pods, processors,
+    size,
+};
 pub use quantity::Quantity;

@@ -2,6 +2,7 @@
 
 use crate::classes::{PersistentVolume, SnapshotClass, StorageClass};
 use crate::rook::{BlockPool, BucketClaim, ClusterSpec, FileSystemSpec, ObjectStoreSpec};
+use crate::workload::{JobSpec, SecretBody};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -33,11 +34,24 @@ impl Manifest {
 
 /// What all resources have.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Metadata {
     pub(crate) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) namespace: Option<String>,
     pub(crate) labels: BTreeMap<&'static str, String>,
+    /// What takes it along when it is deleted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) owner_references: Vec<Owner>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Owner {
+    pub(crate) api_version: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) uid: String,
 }
 
 /// What a resource says; some have no `spec`.
@@ -47,6 +61,7 @@ pub(crate) enum Body {
     Spec { spec: Spec },
     StorageClass(StorageClass),
     SnapshotClass(SnapshotClass),
+    Secret(SecretBody),
 }
 
 /// The `spec` of a resource.
@@ -59,6 +74,7 @@ pub(crate) enum Spec {
     ObjectStore(ObjectStoreSpec),
     BucketClaim(BucketClaim),
     Volume(PersistentVolume),
+    Job(Box<JobSpec>),
 }
 
 /// Manifests that could not be written as YAML.

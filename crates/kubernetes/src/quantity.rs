@@ -35,6 +35,13 @@ const SUFFIXES: [(&str, u128); 14] = [
 const MOST: u128 = (i64::MAX as u128) * 1000;
 
 impl Quantity {
+    /// So many of a unit that is one of Kubernetes' suffixes.
+    pub(crate) fn whole(number: u32, suffix: &'static str) -> Self {
+        let text = format!("{number}{suffix}");
+        let milli = SUFFIXES.into_iter().find(|(name, _)| *name == suffix).map_or(1000, |(_, unit)| unit);
+        Self { milli: milli * u128::from(number), text }
+    }
+
     /// Reads a quantity: digits, perhaps a fraction, perhaps a suffix.
     fn parse(text: &str) -> Option<Self> {
         let digits = text.find(|one: char| !one.is_ascii_digit() && one != '.').unwrap_or(text.len());

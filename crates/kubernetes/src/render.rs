@@ -235,7 +235,8 @@ impl Layout {
             ("app.kubernetes.io/managed-by", "tidemark".to_owned()),
             ("app.kubernetes.io/instance", self.name.clone()),
         ]);
-        Manifest { api_version, kind, metadata: Metadata { name: name.to_owned(), namespace, labels }, body }
+        let metadata = Metadata { name: name.to_owned(), namespace, labels, owner_references: Vec::new() };
+        Manifest { api_version, kind, metadata, body }
     }
 }
 

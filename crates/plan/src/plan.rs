@@ -3,6 +3,7 @@
 use crate::job::Job;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tidemark_kubernetes::Pods;
 use tidemark_load::work::Work as Load;
 pub use tidemark_measure::kind::{OperationClass, WorkKind};
 use tidemark_measure::record::{Cell, Note};
@@ -49,11 +50,14 @@ pub struct Drivers {
     pub on_loss: OnLoss,
     /// A driver that is silent for this long is lost, nanoseconds.
     pub lost_after_ns: u64,
+    /// What they are on Kubernetes, if the document says so. Drivers have no use for it.
+    #[serde(skip)]
+    pub pods: Option<Pods>,
 }
 
 impl Default for Drivers {
     fn default() -> Self {
-        Self { wanted: Wanted::All, on_loss: OnLoss::Stop, lost_after_ns: 10_000_000_000 }
+        Self { wanted: Wanted::All, on_loss: OnLoss::Stop, lost_after_ns: 10_000_000_000, pods: None }
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `body`, `answer` | what comes in, and what is said when it is wrong |
 //! | `app` | what all handlers share |
 //! | `api` | the API and its description |
+//! | `drivers` | where the drivers of one run join, without all the rest |
 //! | `figure_cache` | figures of recently requested runs |
 //! | `metrics` | `/metrics` |
 //! | `login` | addresses that log a browser in, once |
@@ -24,6 +25,7 @@ mod auth;
 mod body;
 mod console;
 mod cosbench;
+mod drivers;
 mod figure_cache;
 mod listener;
 mod login;
@@ -36,6 +38,7 @@ mod tests;
 mod tls;
 
 pub use auth::{OwnToken, Tokens};
+pub use drivers::DriverServer;
 pub use options::{Limits, Options, Security, ServeError, Tls};
 pub use tls::{Identity, fingerprint};
 

@@ -117,6 +117,14 @@ pub enum ServeError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A certificate or a token cannot be made.
+    #[error("{what} cannot be made: {reason}")]
+    Made {
+        /// Which of them.
+        what: &'static str,
+        /// Why.
+        reason: String,
+    },
     /// The threads of the server cannot be made.
     #[error("cannot start the server's threads: {0}")]
     Threads(std::io::Error),

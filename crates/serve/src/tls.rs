@@ -33,6 +33,24 @@ impl Identity {
         &self.fingerprint
     }
 
+    /// Makes one that is never written down: clients know it by its fingerprint, whatever address they reach it by.
+    ///
+    /// # Errors
+    /// [`ServeError::Made`].
+    pub fn made_once() -> Result<Self, ServeError> {
+        let failed = |reason: String| ServeError::Made { what: "a certificate", reason };
+        let make = || -> Result<_, rcgen::Error> {
+            let pair = rcgen::KeyPair::generate()?;
+            let certificate = parameters(Vec::new())?.self_signed(&pair)?;
+            Ok((certificate.der().clone(), pair.serialize_der()))
+        };
+        let (leaf, key) = make().map_err(|error| failed(error.to_string()))?;
+        let fingerprint = hex(&tidemark_tls::fingerprint(&leaf));
+        let key = PrivateKeyDer::try_from(key).map_err(|error| failed(error.to_owned()))?;
+        let config = server_config(vec![leaf], key).map_err(|error| failed(error.to_string()))?;
+        Ok(Self { config: Arc::new(config), fingerprint, renewed: false })
+    }
+
     /// Reads certificate and key; makes them if they are to be made and are not there, or are for other names.
     ///
     /// # Errors
@@ -52,16 +70,23 @@ impl Identity {
         let fingerprint = hex(&tidemark_tls::fingerprint(leaf));
         let secret = PrivateKeyDer::from_pem_file(&key)
             .map_err(|error| trouble(&key, format!("no private key in PEM can be read from it: {error}")))?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret))
-            .map_err(|error| {
-                trouble(&key, format!("it does not go with {}: {error}", certificate.display()))
-            })?;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let config = server_config(chain, secret).map_err(|error| {
+            trouble(&key, format!("it does not go with {}: {error}", certificate.display()))
+        })?;
         Ok(Self { config: Arc::new(config), fingerprint, renewed })
     }
+}
+
+/// How a server proves who it is.
+fn server_config(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<ServerConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let mut config = builder.with_no_client_auth().with_single_cert(chain, key)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
 }
 
 /// SHA-256 of the first certificate of a PEM file, hexadecimal: by this a driver knows a controller whose certificate nobody
@@ -87,10 +112,8 @@ fn self_signed(directory: &Path, listen: IpAddr) -> Result<(PathBuf, PathBuf, bo
         return Ok((certificate, key, false));
     }
     let make = || -> Result<(String, String), rcgen::Error> {
-        let mut parameters = rcgen::CertificateParams::new(names)?;
-        parameters.distinguished_name.push(rcgen::DnType::CommonName, "Tidemark controller");
         let pair = rcgen::KeyPair::generate()?;
-        Ok((parameters.self_signed(&pair)?.pem(), pair.serialize_pem()))
+        Ok((parameters(names)?.self_signed(&pair)?.pem(), pair.serialize_pem()))
     };
     let (certificate_pem, key_pem) =
         make().map_err(|error| trouble(&certificate, format!("cannot be made: {error}")))?;
@@ -99,6 +122,13 @@ fn self_signed(directory: &Path, listen: IpAddr) -> Result<(PathBuf, PathBuf, bo
     write(&key, &key_pem, 0o600)?;
     write(&certificate, &certificate_pem, 0o644)?;
     Ok((certificate, key, is_there))
+}
+
+/// What is in the certificate of a controller that is reached by these names.
+fn parameters(names: Vec<String>) -> Result<rcgen::CertificateParams, rcgen::Error> {
+    let mut parameters = rcgen::CertificateParams::new(names)?;
+    parameters.distinguished_name.push(rcgen::DnType::CommonName, "Tidemark controller");
+    Ok(parameters)
 }
 
 /// Whether a certificate is for all of these names; one that cannot be read is left for its reader to complain about.

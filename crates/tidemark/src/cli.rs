@@ -1,10 +1,12 @@
 //! The command line's shape. Help texts live here, next to what they describe.
 
 mod controller;
+mod kubernetes;
 mod layout;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
+pub(crate) use kubernetes::{Advertised, KubernetesCommand, On, Place, RunOn};
 pub(crate) use layout::LayoutCommand;
 use std::path::PathBuf;
 use tidemark_judge::compare::margin;
@@ -57,7 +59,7 @@ pub(crate) enum When {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a document: a workload (Tidemark YAML, COSBench XML, fio job file) or an evaluation
-    Run(Run),
+    Run(Box<RunOn>),
     /// Search for better settings of an evaluation with `tune`, and prove them
     Tune(Box<Tune>),
     /// Show what a document will do and require, without running it
@@ -101,6 +103,9 @@ pub(crate) enum Command {
     /// Show and render layouts of a Ceph cluster on Kubernetes, for Rook
     #[command(subcommand)]
     Layout(LayoutCommand),
+    /// Make the image of driver pods on Kubernetes, and remove what they have left (see `tidemark run --on kubernetes`)
+    #[command(subcommand)]
+    Kubernetes(KubernetesCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell

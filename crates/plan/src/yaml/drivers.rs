@@ -5,6 +5,7 @@ use tidemark_keys::kinds::{Duration, Kind as _, Parsed, Text, Whole, Word};
 use tidemark_keys::shapes::{Either, List, Map};
 use tidemark_keys::tree::{Entry, Value};
 use tidemark_keys::{AnyKey, Key, Mapping, Problem, Table};
+use tidemark_kubernetes::{PODS, pods};
 
 /// More drivers than this are treated as a mistake.
 const MOST: u32 = 10_000;
@@ -31,7 +32,7 @@ pub(super) static DRIVERS: Key<Either<Which, Map>> = Key::new(
 static MAPPING: Mapping = Mapping::new(
     "drivers",
     "How a run is spread over the drivers of a controller",
-    &[&USE, &ON_LOSS, &LOST_AFTER],
+    &[&USE, &ON_LOSS, &LOST_AFTER, &KUBERNETES],
 );
 
 static USE: Key<Which> = Key::new(
@@ -57,6 +58,8 @@ static LOST_AFTER: Key<Parsed<u64>> = Key::new(
 )
 .default("10s");
 
+static KUBERNETES: Key<Map> = Key::of(&PODS).otherwise("as is usual for each key");
+
 /// Reads what is under `drivers`, if present: a mapping, or only which drivers.
 pub(super) fn drivers(table: &mut Table<'_>) -> Option<Drivers> {
     let entry = table.entry(&DRIVERS)?;
@@ -66,7 +69,8 @@ pub(super) fn drivers(table: &mut Table<'_>) -> Option<Drivers> {
     }
     let mut own = table.below(&DRIVERS, entry).of(&MAPPING);
     let wanted = own.entry(&USE).and_then(|entry| wanted(&own, &USE, entry)).unwrap_or_default();
-    let drivers = Drivers { wanted, on_loss: own.value(&ON_LOSS), lost_after_ns: own.value(&LOST_AFTER) };
+    let (on_loss, lost_after_ns) = (own.value(&ON_LOSS), own.value(&LOST_AFTER));
+    let drivers = Drivers { wanted, on_loss, lost_after_ns, pods: own.table(&KUBERNETES).map(pods) };
     own.finish();
     Some(drivers)
 }

@@ -3,6 +3,8 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
+use tidemark_measure::units::parse_duration_ns;
 use tidemark_plan::yaml::values;
 
 /// The port where nobody says another.
@@ -32,6 +34,11 @@ fn binding(text: &str) -> Result<(String, Vec<String>), String> {
         "" => Err(help.to_owned()),
         name => Ok((name.to_owned(), addresses?)),
     }
+}
+
+/// A period of time.
+pub(super) fn period(text: &str) -> Result<Duration, String> {
+    parse_duration_ns(text).map(Duration::from_nanos).map_err(|error| error.to_string())
 }
 
 fn address(text: &str) -> Result<String, String> {
@@ -126,6 +133,9 @@ pub(crate) struct Driver {
     /// Load threads of a work [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+    /// End when the controller has been away for this long [default: keep trying]
+    #[arg(long, value_name = "DURATION", value_parser = period)]
+    pub(crate) leave_after: Option<Duration>,
     /// Stop when standard input closes: started by a controller
     #[arg(long, hide = true)]
     pub(crate) embedded: bool,

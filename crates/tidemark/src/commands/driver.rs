@@ -5,11 +5,13 @@ use crate::exit::{Exit, Stop};
 use crate::remote;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
+use std::cell::Cell;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use tidemark_control::event::StopRequest;
 use tidemark_control::provenance;
 use tidemark_fleet::driver::{self, Notice, Options};
@@ -57,8 +59,21 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
             orphan.store(true, Ordering::Relaxed);
         });
     }
-    let stop = || signals.stop_request() > StopRequest::None || orphan.load(Ordering::Relaxed);
+    // When the controller was last known to be there, as long as it is away.
+    let away_since = Cell::new(Some(Instant::now()));
+    let is_left = || {
+        let is_over = |(since, most): (Instant, Duration)| since.elapsed() >= most;
+        away_since.get().zip(arguments.leave_after).is_some_and(is_over)
+    };
+    let stop = || signals.stop_request() > StopRequest::None || orphan.load(Ordering::Relaxed) || is_left();
     let mut notify = |notice: Notice| {
+        match &notice {
+            Notice::Joined(_) | Notice::Reconnected => away_since.set(None),
+            Notice::Unreachable(_) | Notice::Disconnected | Notice::SessionLost(_) => {
+                away_since.set(away_since.get().or(Some(Instant::now())));
+            }
+            Notice::RunStarted(_) | Notice::RunEnded | Notice::Trouble(_) => {}
+        }
         let text = match notice {
             Notice::Joined(_) if arguments.embedded => return,
             Notice::Joined(name) => format!("joined {name} at {url}; Ctrl-C ends this driver"),
@@ -75,5 +90,11 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
         terminal.remark(&text);
     };
     driver::serve(link, &options, &stop, &mut notify).map_err(Stop::not_ready)?;
-    Ok(Exit::Done)
+    match (is_left(), arguments.leave_after) {
+        (true, Some(most)) => Err(Stop::not_ready(format!(
+            "the controller at {url} has been away for {} s, so this driver ends; check its address, and the way there",
+            most.as_secs()
+        ))),
+        _ => Ok(Exit::Done),
+    }
 }

@@ -8,6 +8,7 @@ pub(crate) mod document;
 pub(crate) mod driver;
 mod evaluate;
 pub(crate) mod import;
+pub(crate) mod kubernetes;
 pub(crate) mod lab;
 pub(crate) mod layout;
 pub(crate) mod login;

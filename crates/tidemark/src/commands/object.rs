@@ -55,7 +55,8 @@ pub(crate) fn run(arguments: &cli::Object, store: Option<PathBuf>, terminal: Ter
         document: String::new(),
         trigger_directory: None,
     };
-    outcome::execute(&plan, origin, &arguments.running, store, terminal)
+    let means = outcome::Means::here(&plan)?;
+    outcome::execute(&plan, origin, &arguments.running, means, store, terminal)
 }
 
 fn target(arguments: &cli::Object, terminal: Terminal) -> Result<Target, Stop> {

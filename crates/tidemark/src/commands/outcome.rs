@@ -7,7 +7,10 @@ use crate::signals::Signals;
 use crate::terminal::{self, Style, Terminal, one_line};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use tidemark_control::execute::{self, Executed, Options};
+use std::sync::Arc;
+use tidemark_control::backend::BackendFactory;
+use tidemark_control::execute::{self, Executed, Options, Trust};
+use tidemark_control::local::Local;
 use tidemark_control::provenance;
 use tidemark_judge::{Judgement, Severity};
 use tidemark_measure::record::{Provenance, Run, State};
@@ -31,6 +34,29 @@ pub(crate) struct Origin {
     pub(crate) trigger_directory: Option<PathBuf>,
 }
 
+/// What carries a plan out, and by what the user stops it.
+pub(crate) struct Means {
+    /// Where its load comes from.
+    pub(crate) backends: Arc<dyn BackendFactory>,
+    pub(crate) signals: Signals,
+}
+
+impl Means {
+    /// This process, if the machine has the memory for the plan.
+    pub(crate) fn here(plan: &Plan) -> Result<Self, Stop> {
+        let (needed, there) =
+            (forecast(plan, &tidemark_engines::registry()).memory_bytes, provenance::host().memory_bytes);
+        if there > 0 && needed > there {
+            let (needed, there) = (units::bytes(needed), units::bytes(there));
+            return Err(Stop::not_ready(format!(
+                "this requires about {needed} of memory, and the machine has {there}: use fewer or smaller objects, \
+                 fewer workers, or an embedded server with `place: disk`"
+            )));
+        }
+        Ok(Self { backends: Arc::new(Local), signals: Signals::listen() })
+    }
+}
+
 /// Opens the requested result store, or the default one. Runs whose processes died are rebuilt first.
 pub(crate) fn open_store(path: Option<PathBuf>) -> Result<Store, Stop> {
     let path = path.unwrap_or_else(tidemark_store::default_path);
@@ -45,18 +71,11 @@ pub(crate) fn execute(
     plan: &Plan,
     origin: Origin,
     running: &Running,
+    means: Means,
     store_path: Option<PathBuf>,
     terminal: Terminal,
 ) -> Result<Exit, Stop> {
     let machine = provenance::of_this_machine(env!("CARGO_PKG_VERSION"));
-    let needed = forecast(plan, &tidemark_engines::registry()).memory_bytes;
-    if machine.host.memory_bytes > 0 && needed > machine.host.memory_bytes {
-        let (needed, there) = (units::bytes(needed), units::bytes(machine.host.memory_bytes));
-        return Err(Stop::not_ready(format!(
-            "this requires about {needed} of memory, and the machine has {there}: use fewer or smaller objects, \
-             fewer workers, or an embedded server with `place: disk`"
-        )));
-    }
     let mut store = match running.no_store {
         true => None,
         false => Some(open_store(store_path.clone())?),
@@ -74,9 +93,9 @@ pub(crate) fn execute(
         skip_preflight: running.skip_preflight,
         allow_destroy: running.allow_destroy.clone(),
         scratch: store.as_ref().and_then(|store| store.path().parent()).map(Path::to_owned),
-        ..Options::local(tidemark_engines::registry())
+        ..Options::new(tidemark_engines::registry(), means.backends, Trust::User)
     };
-    let mut progress = Progress::new(show(running, terminal), terminal, Signals::listen(), plan);
+    let mut progress = Progress::new(show(running, terminal), terminal, means.signals, plan);
     let Executed { run, stored } =
         execute::execute(plan, provenance, &options, store.as_mut(), &mut progress)
             .map_err(Stop::not_ready)?;

@@ -8,13 +8,21 @@ use crate::terminal::Terminal;
 use std::path::PathBuf;
 use tidemark_plan::cross_check;
 use tidemark_plan::forecast::forecast;
+use tidemark_plan::plan::Plan;
 use tidemark_plan::redact;
 
 /// Runs a document from beginning to end.
-pub(crate) fn run(arguments: &cli::Run, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
-    match document::read(&arguments.file, terminal)? {
-        Opened::Workload(source) => execute(source, arguments, store, terminal),
-        Opened::Evaluation(source) => super::evaluate::execute(source, arguments, store, terminal),
+pub(crate) fn run(arguments: &cli::RunOn, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
+    let cli::RunOn { run, on } = arguments;
+    match (document::read(&run.file, terminal)?, &on.on) {
+        (Opened::Workload(source), None) => execute(source, run, store, terminal),
+        (Opened::Workload(source), Some(place)) => {
+            super::kubernetes::run(source, arguments, place, store, terminal)
+        }
+        (Opened::Evaluation(source), None) => super::evaluate::execute(source, run, store, terminal),
+        (Opened::Evaluation(_), Some(_)) => Err(Stop::usage(
+            "an evaluation does not run on Kubernetes from here: run its loads one by one, or submit it to `tidemark serve`",
+        )),
     }
 }
 
@@ -25,6 +33,13 @@ pub(crate) fn execute(
     store: Option<PathBuf>,
     terminal: Terminal,
 ) -> Result<Exit, Stop> {
+    let (plan, origin) = prepare(source, arguments)?;
+    let means = outcome::Means::here(&plan)?;
+    outcome::execute(&plan, origin, &arguments.running, means, store, terminal)
+}
+
+/// The plan that a document becomes with the command line's wishes, and where it came from.
+pub(super) fn prepare(source: Source, arguments: &cli::Run) -> Result<(Plan, outcome::Origin), Stop> {
     let mut plan = source.document.plan;
     if let Some(seed) = arguments.seed {
         plan = plan.with_seed(seed);
@@ -40,5 +55,5 @@ pub(crate) fn execute(
         document: redact::redact(&source.text),
         trigger_directory: arguments.trigger_dir.clone(),
     };
-    outcome::execute(&plan, origin, &arguments.running, store, terminal)
+    Ok((plan, origin))
 }

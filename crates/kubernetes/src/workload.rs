@@ -1,0 +1,221 @@
+//! Kubernetes' own resources, as far as pods of drivers use them: a Job (`batch/v1`) and a Secret (`v1`).
+
+use crate::quantity::Quantity;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tidemark_keys::secret::Secret;
+
+/// Labels by their names.
+pub(crate) type Labels = BTreeMap<&'static str, String>;
+
+/// A Secret, as text.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SecretBody {
+    pub(crate) immutable: bool,
+    pub(crate) string_data: BTreeMap<&'static str, Secret>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct JobSpec {
+    pub(crate) completion_mode: &'static str,
+    pub(crate) completions: u32,
+    pub(crate) parallelism: u32,
+    pub(crate) backoff_limit_per_index: u32,
+    pub(crate) ttl_seconds_after_finished: u32,
+    pub(crate) template: PodTemplate,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct PodTemplate {
+    pub(crate) metadata: Labelled,
+    pub(crate) spec: PodSpec,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Labelled {
+    pub(crate) labels: Labels,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PodSpec {
+    pub(crate) restart_policy: &'static str,
+    pub(crate) automount_service_account_token: bool,
+    pub(crate) enable_service_links: bool,
+    pub(crate) termination_grace_period_seconds: u32,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) node_selector: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) affinity: Option<Affinity>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) topology_spread_constraints: Vec<SpreadConstraint>,
+    pub(crate) security_context: PodSecurity,
+    pub(crate) containers: [Container; 1],
+    pub(crate) volumes: Vec<PodVolume>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Affinity {
+    pub(crate) pod_anti_affinity: AntiAffinity,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct AntiAffinity {
+    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
+    pub(crate) required: [AntiAffinityTerm; 1],
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AntiAffinityTerm {
+    pub(crate) topology_key: &'static str,
+    pub(crate) label_selector: Selector,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Selector {
+    pub(crate) match_labels: Labels,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SpreadConstraint {
+    pub(crate) max_skew: u32,
+    pub(crate) topology_key: &'static str,
+    pub(crate) when_unsatisfiable: &'static str,
+    pub(crate) label_selector: Selector,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PodSecurity {
+    pub(crate) run_as_non_root: bool,
+    pub(crate) run_as_user: u32,
+    pub(crate) run_as_group: u32,
+    pub(crate) fs_group: u32,
+    pub(crate) fs_group_change_policy: &'static str,
+    pub(crate) seccomp_profile: SeccompProfile,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct SeccompProfile {
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Container {
+    pub(crate) name: &'static str,
+    pub(crate) image: String,
+    pub(crate) image_pull_policy: &'static str,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: Vec<Variable>,
+    pub(crate) resources: PodResources,
+    pub(crate) security_context: ContainerSecurity,
+    pub(crate) volume_mounts: Vec<Mount>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) volume_devices: Vec<Device>,
+    pub(crate) termination_message_policy: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Variable {
+    pub(crate) name: &'static str,
+    pub(crate) value_from: ValueFrom,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ValueFrom {
+    pub(crate) secret_key_ref: SecretKey,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct SecretKey {
+    pub(crate) name: String,
+    pub(crate) key: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct PodResources {
+    pub(crate) requests: PodAmounts,
+    pub(crate) limits: PodAmounts,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct PodAmounts {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu: Option<Quantity>,
+    pub(crate) memory: Quantity,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ContainerSecurity {
+    pub(crate) allow_privilege_escalation: bool,
+    pub(crate) read_only_root_filesystem: bool,
+    pub(crate) capabilities: Capabilities,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Capabilities {
+    pub(crate) drop: [&'static str; 1],
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Mount {
+    pub(crate) name: &'static str,
+    pub(crate) mount_path: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) read_only: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Device {
+    pub(crate) name: &'static str,
+    pub(crate) device_path: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct PodVolume {
+    pub(crate) name: &'static str,
+    #[serde(flatten)]
+    pub(crate) source: VolumeSource,
+}
+
+/// What a volume of a pod is.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum VolumeSource {
+    EmptyDir {},
+    #[serde(rename_all = "camelCase")]
+    Secret {
+        secret_name: String,
+        default_mode: u32,
+        items: [SecretItem; 1],
+    },
+    #[serde(rename_all = "camelCase")]
+    Ephemeral {
+        volume_claim_template: ClaimTemplate,
+    },
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct SecretItem {
+    pub(crate) key: &'static str,
+    pub(crate) path: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ClaimTemplate {
+    pub(crate) metadata: Labelled,
+    pub(crate) spec: crate::rook::ClaimSpec,
+}

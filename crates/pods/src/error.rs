@@ -1,0 +1,68 @@
+//! What went wrong between us and an API server, in a sentence that says what to do.
+
+use crate::client::Failure;
+
+/// Why pods were not made, did not come, or were not removed.
+#[derive(Debug, thiserror::Error)]
+pub enum PodsError {
+    /// There is no kubeconfig, or it cannot be used.
+    #[error(
+        "{0}: name a context of your kubeconfig with `--on kubernetes:CONTEXT`, or its file in KUBECONFIG"
+    )]
+    Config(String),
+    /// The API server does not allow it.
+    #[error("Kubernetes does not allow it: {0}; docs/kubernetes.md lists the rights that are needed")]
+    Forbidden(String),
+    /// The API server refuses it.
+    #[error("Kubernetes refuses to {doing}: {message}")]
+    Refused {
+        /// What was asked for.
+        doing: String,
+        /// Its reason.
+        message: String,
+    },
+    /// The API server does not answer.
+    #[error("the API server {server} does not answer: {why}")]
+    Away {
+        /// Its address.
+        server: String,
+        /// What happened.
+        why: String,
+    },
+    /// Drivers do not come.
+    #[error("{0}")]
+    NotJoined(String),
+    /// The user does not wait for them.
+    #[error("stopped while the drivers were awaited")]
+    Stopped,
+    /// Something is left.
+    #[error(
+        "{what} could not be removed: {why}; remove it with `tidemark kubernetes clean {run} --namespace {namespace}`"
+    )]
+    Left {
+        /// What is left.
+        what: String,
+        /// Why.
+        why: String,
+        /// The run's name.
+        run: String,
+        /// Its namespace.
+        namespace: String,
+    },
+}
+
+impl PodsError {
+    /// Of a request `doing` something at `server`.
+    pub(crate) fn of(server: &str, doing: &str, failure: Failure) -> Self {
+        match failure {
+            // A quota that is used up has the same status, and other words.
+            Failure::Status(403, message) if message.contains(" cannot ") => Self::Forbidden(message),
+            Failure::Status(401, _) => {
+                Self::Config(format!("the API server {server} does not know this user"))
+            }
+            Failure::Status(_, message) => Self::Refused { doing: doing.to_owned(), message },
+            Failure::Away(why) => Self::Away { server: server.to_owned(), why },
+            Failure::Config(why) => Self::Config(why),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What we read of Kubernetes' objects.
+
+use serde::Deserialize;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Metadata {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) creation_timestamp: String,
+}
+
+/// A list of objects.
+#[derive(Debug, Deserialize)]
+pub(crate) struct List<T> {
+    #[serde(default = "Vec::new")]
+    pub(crate) items: Vec<T>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Job {
+    pub(crate) metadata: Metadata,
+    pub(crate) spec: JobSpec,
+    pub(crate) status: JobStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct JobSpec {
+    pub(crate) completions: u32,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct JobStatus {
+    pub(crate) active: u32,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Pod {
+    pub(crate) metadata: Metadata,
+    pub(crate) status: PodStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct PodStatus {
+    pub(crate) phase: String,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) container_statuses: Vec<Container>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Condition {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) status: String,
+    pub(crate) message: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Container {
+    pub(crate) image: String,
+    pub(crate) state: ContainerState,
+}
+
+/// One of them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ContainerState {
+    pub(crate) waiting: Option<Waiting>,
+    pub(crate) terminated: Option<Terminated>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Waiting {
+    pub(crate) reason: String,
+    pub(crate) message: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Terminated {
+    pub(crate) exit_code: i32,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Claim {
+    pub(crate) metadata: Metadata,
+    pub(crate) status: ClaimStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ClaimStatus {
+    pub(crate) phase: String,
+}
+
+/// Something that happened to an object. Times are written so that later ones sort last.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Event {
+    pub(crate) involved_object: Involved,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) last_timestamp: Option<String>,
+    pub(crate) event_time: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Involved {
+    pub(crate) kind: String,
+    pub(crate) name: String,
+}

@@ -1,0 +1,139 @@
+//! The pods of one run, from their making to their end.
+
+use crate::cluster::Cluster;
+use crate::error::PodsError;
+use crate::trouble::{Trouble, troubles};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether drivers have joined, and why others have not.
+const LOOK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
+/// How long everything may take to go.
+pub(crate) const REMOVAL: Duration = Duration::from_secs(120);
+
+/// The pods of one run. What it has made is removed with it.
+pub struct Running<'a> {
+    cluster: &'a Cluster,
+    run: String,
+    count: u32,
+    is_removed: bool,
+}
+
+/// How drivers are waited for.
+pub struct Waiting<'a> {
+    /// How many have joined.
+    pub joined: &'a dyn Fn() -> u32,
+    /// Whether the user does not want to wait any longer.
+    pub stopped: &'a dyn Fn() -> bool,
+    /// For at most this long.
+    pub most: Duration,
+    /// The address at which drivers look for the controller.
+    pub url: &'a str,
+}
+
+impl<'a> Running<'a> {
+    pub(crate) fn new(cluster: &'a Cluster, run: String, count: u32) -> Self {
+        Self { cluster, run, count, is_removed: false }
+    }
+
+    /// Waits until all drivers have joined, and tells `say` what they wait for, whenever that is news.
+    ///
+    /// # Errors
+    /// [`PodsError::NotJoined`], with the object and what Kubernetes says of it, when they cannot come, or did not come in time;
+    /// [`PodsError::Stopped`].
+    pub fn wait(&self, waiting: &Waiting<'_>, say: &mut dyn FnMut(&str)) -> Result<(), PodsError> {
+        let begun = Instant::now();
+        let mut said = String::new();
+        let mut seen: BTreeMap<Duration, Instant> = BTreeMap::new();
+        let (mut looked, mut last) = (None::<Instant>, Ok(Vec::new()));
+        loop {
+            let joined = (waiting.joined)();
+            if joined >= self.count {
+                return Ok(());
+            }
+            if (waiting.stopped)() {
+                return Err(PodsError::Stopped);
+            }
+            if looked.is_none_or(|at| at.elapsed() >= LOOK.1) {
+                looked = Some(Instant::now());
+                last = self.troubles();
+                let news = self.standing(joined, &last);
+                if news != said {
+                    say(&news);
+                    said = news;
+                }
+                // How long each patience has been tried.
+                let tried: Vec<_> = last.iter().flatten().filter_map(|trouble| trouble.patience).collect();
+                seen.retain(|patience, _| tried.contains(patience));
+                for patience in tried {
+                    seen.entry(patience).or_insert_with(Instant::now);
+                }
+                if seen.iter().any(|(patience, since)| since.elapsed() >= *patience) {
+                    return Err(PodsError::NotJoined(self.standing(joined, &last)));
+                }
+                // A refusal stays one.
+                if let Err(error @ (PodsError::Forbidden(_) | PodsError::Config(_))) = last {
+                    return Err(error);
+                }
+            }
+            if begun.elapsed() >= waiting.most {
+                let standing = self.standing((waiting.joined)(), &last);
+                let advice = match &last {
+                    Ok(troubles) if troubles.is_empty() => format!(
+                        ": their pods run and cannot reach this process at {}: name an address of this machine that pods reach with \
+                         --advertise; `kubectl logs --namespace {} job/{}` shows what a driver says",
+                        waiting.url,
+                        self.cluster.namespace(),
+                        self.run
+                    ),
+                    _ => String::new(),
+                };
+                let seconds = waiting.most.as_secs();
+                return Err(PodsError::NotJoined(format!("after {seconds} s {standing}{advice}")));
+            }
+            std::thread::sleep(LOOK.0);
+        }
+    }
+
+    /// What Kubernetes says of pods that have ended: `pod x has ended: OOMKilled, exit code 137`. For a report of lost drivers.
+    pub fn ended(&self) -> Vec<String> {
+        let troubles = self.troubles().unwrap_or_default();
+        let ended = troubles.into_iter().filter(|trouble| trouble.patience == Some(Duration::ZERO));
+        ended.map(|trouble| trouble.text).collect()
+    }
+
+    /// Removes all that was made, and waits until it is gone.
+    ///
+    /// # Errors
+    /// [`PodsError::Left`].
+    pub fn remove(mut self) -> Result<(), PodsError> {
+        self.is_removed = true;
+        self.cluster.remove(&self.run, REMOVAL)
+    }
+
+    fn troubles(&self) -> Result<Vec<Trouble>, PodsError> {
+        Ok(troubles(&self.run, self.count, &self.cluster.state_of(&self.run)?))
+    }
+
+    fn standing(&self, joined: u32, troubles: &Result<Vec<Trouble>, PodsError>) -> String {
+        let head = format!("{joined} of {} drivers have joined", self.count);
+        match troubles {
+            Err(error) => format!("{head}; {error}"),
+            Ok(troubles) => match &troubles[..] {
+                [] => head,
+                [one] => format!("{head}; {}", one.text),
+                [first, others @ ..] => format!("{head}; {} (and {} more)", first.text, others.len()),
+            },
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if !self.is_removed {
+            // Something broke; what is left can be cleaned up by its labels.
+            let _ = self.cluster.remove(&self.run, REMOVAL);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Why a driver does not come, from what Kubernetes says of its pod, its claim and its Job.
+
+use crate::cluster::State;
+use crate::objects::{Event, Pod, Terminated};
+use std::time::Duration;
+
+/// How long an image may fail to come before nobody waits for it.
+const PULL: Duration = Duration::from_secs(60);
+
+/// Why a driver does not come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    /// The object and what is wrong with it: a sentence without its end.
+    pub(crate) text: String,
+    /// How long it may last; `None`: as long as drivers are waited for.
+    pub(crate) patience: Option<Duration>,
+}
+
+/// What keeps the `count` drivers of a run from joining, the gravest first. Pods that run have no trouble that Kubernetes knows of.
+pub(crate) fn troubles(run: &str, count: u32, state: &State) -> Vec<Trouble> {
+    let mut all: Vec<_> = state.pods.iter().filter_map(|pod| of_pod(pod, state)).collect();
+    if state.pods.len() < count as usize {
+        all.push(lasting(match latest(&state.events, "Job", run) {
+            Some(event) => format!("Job {run}: {}", said(event)),
+            None => format!("Job {run} has made {} of {count} pods", state.pods.len()),
+        }));
+    }
+    // Those that do not pass come first; the order of the others is that of the pods.
+    all.sort_by_key(|trouble| trouble.patience.unwrap_or(Duration::MAX));
+    all
+}
+
+fn lasting(text: String) -> Trouble {
+    Trouble { text, patience: None }
+}
+
+fn for_good(text: String) -> Trouble {
+    Trouble { text, patience: Some(Duration::ZERO) }
+}
+
+fn of_pod(pod: &Pod, state: &State) -> Option<Trouble> {
+    let (name, status) = (&pod.metadata.name, &pod.status);
+    let container = status.container_statuses.first();
+    if let Some(terminated) = container.and_then(|container| container.state.terminated.as_ref()) {
+        return Some(for_good(format!("pod {name} has ended: {}", last_words(terminated))));
+    }
+    match status.phase.as_str() {
+        "Running" => return None,
+        "Failed" | "Succeeded" => {
+            let said =
+                [&status.message, &status.reason, &status.phase].into_iter().find(|text| !text.is_empty());
+            return Some(for_good(format!("pod {name} has ended: {}", said.map_or("", String::as_str))));
+        }
+        _ => {}
+    }
+    let waiting = container.and_then(|container| Some((container, container.state.waiting.as_ref()?)));
+    if let Some((container, waiting)) = waiting {
+        let (reason, message) = (waiting.reason.as_str(), &waiting.message);
+        let patience = match reason {
+            "InvalidImageName" | "ErrImageNeverPull" => Some(Duration::ZERO),
+            "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" => Some(PULL),
+            _ => None,
+        };
+        if patience.is_some() {
+            let text =
+                format!("pod {name}: the image {} cannot be pulled ({reason}): {message}", container.image);
+            return Some(Trouble { text, patience });
+        }
+        if !matches!(reason, "ContainerCreating" | "PodInitializing" | "") {
+            return Some(lasting(format!("pod {name}: {reason}: {message}")));
+        }
+    }
+    // A claim has the name of its pod and that of the volume.
+    let mut claims = state.claims.iter().map(|claim| (&claim.metadata.name, &claim.status.phase));
+    let unbound = claims.find(|(claim, phase)| *phase != "Bound" && claim.starts_with(name.as_str()));
+    let unbound = unbound.map(|(claim, _)| (claim, latest(&state.events, "PersistentVolumeClaim", claim)));
+    let mut conditions = status.conditions.iter();
+    let unscheduled = conditions.find(|one| one.kind == "PodScheduled" && one.status == "False");
+    match (unscheduled, unbound) {
+        // The scheduler waits for the claim, and what holds that up is said there.
+        (Some(condition), Some((claim, Some(event))))
+            if condition.message.contains("PersistentVolumeClaim") =>
+        {
+            return Some(lasting(format!("claim {claim} is not bound: {}", said(event))));
+        }
+        (Some(condition), _) => {
+            return Some(lasting(format!("pod {name} is Pending: {}", condition.message)));
+        }
+        (None, Some((claim, Some(event)))) => {
+            return Some(lasting(format!("claim {claim} is not bound: {}", said(event))));
+        }
+        _ => {}
+    }
+    Some(lasting(match (latest(&state.events, "Pod", name), unbound) {
+        (Some(event), _) => format!("pod {name}: {}", said(event)),
+        (None, Some((claim, _))) => format!("claim {claim} is not bound yet"),
+        (None, None) => format!("pod {name} is being started"),
+    }))
+}
+
+/// How a container ended, and what it said last.
+fn last_words(ended: &Terminated) -> String {
+    let reason = if ended.reason.is_empty() { "Error" } else { &ended.reason };
+    match ended.message.lines().rfind(|line| !line.trim().is_empty()) {
+        Some(last) => format!("{reason}, exit code {}: {}", ended.exit_code, last.trim()),
+        None => format!("{reason}, exit code {}", ended.exit_code),
+    }
+}
+
+/// The latest event of an object.
+fn latest<'a>(events: &'a [Event], kind: &str, name: &str) -> Option<&'a Event> {
+    let about = |event: &&Event| event.involved_object.kind == kind && event.involved_object.name == name;
+    let at = |event: &&Event| event.last_timestamp.clone().or_else(|| event.event_time.clone());
+    events.iter().filter(about).max_by_key(at)
+}
+
+fn said(event: &Event) -> String {
+    format!("{}: {}", event.reason, event.message.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn state(pods: Value, claims: Value, events: Value) -> State {
+        State {
+            pods: serde_json::from_value(pods).unwrap(),
+            claims: serde_json::from_value(claims).unwrap(),
+            events: serde_json::from_value(events).unwrap(),
+        }
+    }
+
+    fn pod(name: &str, status: Value) -> Value {
+        json!({"metadata": {"name": name}, "status": status})
+    }
+
+    fn warning(kind: &str, name: &str, reason: &str, message: &str, at: &str) -> Value {
+        json!({"involvedObject": {"kind": kind, "name": name}, "reason": reason, "message": message, "lastTimestamp": at,
+            "eventTime": null})
+    }
+
+    fn said(count: u32, state: &State) -> Vec<(String, Option<u64>)> {
+        let troubles = troubles("run", count, state).into_iter();
+        troubles.map(|one| (one.text, one.patience.map(|patience| patience.as_secs()))).collect()
+    }
+
+    #[test]
+    fn what_kubernetes_says_is_passed_on_with_the_object() {
+        let waiting = |reason: &str, message: &str| {
+            json!({"phase": "Pending", "containerStatuses": [
+                {"image": "tidemark:1", "state": {"waiting": {"reason": reason, "message": message}}}]})
+        };
+        let unscheduled = json!({"phase": "Pending", "conditions": [
+            {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available: 1 Insufficient cpu."}]});
+        let pods = json!([
+            pod("run-0-a", json!({"phase": "Running"})),
+            pod("run-1-b", unscheduled),
+            pod("run-2-c", waiting("ImagePullBackOff", "not found")),
+            pod("run-3-d", waiting("ContainerCreating", "")),
+            pod(
+                "run-4-e",
+                json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+                "message": "pod has unbound immediate PersistentVolumeClaims"}]})
+            ),
+            pod(
+                "run-5-f",
+                json!({"phase": "Failed", "containerStatuses": [{"image": "tidemark:1", "state":
+                {"terminated": {"exitCode": 3, "reason": "Error", "message": "first\ntidemark: it is refused\n"}}}]})
+            ),
+        ]);
+        let claims = json!([
+            {"metadata": {"name": "run-4-e-data"}, "status": {"phase": "Pending"}},
+            {"metadata": {"name": "run-1-b-data"}, "status": {"phase": "Bound"}},
+        ]);
+        let warnings = json!([
+            warning(
+                "PersistentVolumeClaim",
+                "run-4-e-data",
+                "ProvisioningFailed",
+                "old",
+                "2026-01-01T00:00:00Z"
+            ),
+            warning(
+                "PersistentVolumeClaim",
+                "run-4-e-data",
+                "ProvisioningFailed",
+                "no room",
+                "2026-01-01T00:00:09Z"
+            ),
+            warning("Pod", "run-3-d", "FailedMount", "secret \"run\" not found", "2026-01-01T00:00:00Z"),
+            warning("Job", "run", "FailedCreate", "exceeded quota", "2026-01-01T00:00:00Z"),
+        ]);
+        let state = state(pods, claims, warnings);
+        let expected = [
+            ("pod run-5-f has ended: Error, exit code 3: tidemark: it is refused", Some(0)),
+            ("pod run-2-c: the image tidemark:1 cannot be pulled (ImagePullBackOff): not found", Some(60)),
+            ("pod run-1-b is Pending: 0/1 nodes are available: 1 Insufficient cpu.", None),
+            ("pod run-3-d: FailedMount: secret \"run\" not found", None),
+            ("claim run-4-e-data is not bound: ProvisioningFailed: no room", None),
+        ];
+        let expected: Vec<_> =
+            expected.into_iter().map(|(text, patience)| (text.to_owned(), patience)).collect();
+        assert_eq!(said(6, &state), expected);
+        let missing = ("Job run: FailedCreate: exceeded quota".to_owned(), None);
+        assert_eq!(said(7, &state).last(), Some(&missing));
+    }
+}

@@ -1,0 +1,219 @@
+//! Driver pods at a real API server: with the rights that the manual lists, and with fewer. There is no node, so no pod comes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a failed test may panic, and says what it does"
+)]
+
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tidemark_kubernetes::{COMPONENT, Drivers, Pods, RUN, Reach};
+use tidemark_lab::{self as lab, Kubernetes, KubernetesOptions};
+use tidemark_pods::{Cluster, PodsError, Waiting, Which};
+
+/// An API server that ends with the test.
+struct Server {
+    kubernetes: Kubernetes,
+    place: tempfile::TempDir,
+}
+
+impl Server {
+    fn start() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let options = KubernetesOptions::new(place.path().join("lab"));
+        let kubernetes = Kubernetes::up(&options, &mut |text| eprintln!("  {text}")).unwrap();
+        Self { kubernetes, place }
+    }
+
+    fn make(&self, path: &str, what: &Value) -> Value {
+        let answer = self.kubernetes.ask("POST", path, Some(&what.to_string())).unwrap();
+        assert_eq!(answer.status, 201, "{path}: {}", answer.body);
+        serde_json::from_str(&answer.body).unwrap()
+    }
+
+    /// Makes a namespace and a user in it who may do what `role` says, and the user's kubeconfig.
+    fn user(&self, namespace: &str, role: &Value) -> PathBuf {
+        self.make("/api/v1/namespaces", &json!({"kind": "Namespace", "metadata": {"name": namespace}}));
+        let own = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        self.make(&own, &json!({"kind": "ServiceAccount", "metadata": {"name": "bench"}}));
+        let rbac = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}");
+        self.make(&format!("{rbac}/roles"), role);
+        let binding = json!({
+            "kind": "RoleBinding", "metadata": {"name": "bench"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role["metadata"]["name"]},
+            "subjects": [{"kind": "ServiceAccount", "name": "bench", "namespace": namespace}],
+        });
+        self.make(&format!("{rbac}/rolebindings"), &binding);
+        let token = self.make(&format!("{own}/bench/token"), &json!({"kind": "TokenRequest", "spec": {}}));
+        let config = json!({
+            "current-context": "bench",
+            "contexts": [{"name": "bench", "context": {"cluster": "lab", "user": "bench", "namespace": namespace}}],
+            "clusters": [{"name": "lab", "cluster": {
+                "server": self.kubernetes.endpoint(),
+                "certificate-authority": self.kubernetes.dir().join("certificates/ca.crt"),
+            }}],
+            "users": [{"name": "bench", "user": {"token": token["status"]["token"]}}],
+        });
+        let path = self.place.path().join(format!("{namespace}.config"));
+        std::fs::write(&path, config.to_string()).unwrap();
+        path
+    }
+
+    /// Names of all objects with a label, of every kind that a run makes.
+    fn labelled(&self, namespace: &str, label: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        for kind in ["apis/batch/v1 jobs", "api/v1 secrets", "api/v1 pods", "api/v1 persistentvolumeclaims"] {
+            let (group, kind) = kind.split_once(' ').unwrap();
+            let path = format!("/{group}/namespaces/{namespace}/{kind}?labelSelector={label}");
+            let list: Value =
+                serde_json::from_str(&self.kubernetes.ask("GET", &path, None).unwrap().body).unwrap();
+            let names = list["items"].as_array().unwrap().iter();
+            all.extend(names.map(|item| format!("{kind} {}", item["metadata"]["name"].as_str().unwrap())));
+        }
+        all
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = lab::down(self.kubernetes.dir(), true, &mut |_| {});
+    }
+}
+
+/// The role that the manual gives.
+fn documented_role() -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/kubernetes.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    serde_saphyr::from_str(blocks.find(|block| block.contains("kind: Role\n")).unwrap()).unwrap()
+}
+
+/// The role without the right to `verb` a `resource`.
+fn without(mut role: Value, resource: &str, verb: &str) -> Value {
+    let mut removed = 0;
+    for rule in role["rules"].as_array_mut().unwrap() {
+        if rule["resources"].as_array().unwrap().contains(&json!(resource)) {
+            let verbs = rule["verbs"].as_array_mut().unwrap();
+            removed += verbs.len();
+            verbs.retain(|one| one != verb);
+            removed -= verbs.len();
+        }
+    }
+    assert_eq!(removed, 1, "the role has it");
+    role
+}
+
+fn reach() -> Reach {
+    Reach { url: "https://127.0.0.1:1".to_owned(), trust: "sha256:00".to_owned(), token: "hunter2".into() }
+}
+
+fn cluster(kubeconfig: &Path) -> Cluster {
+    Cluster::connect(Which { kubeconfig: Some(kubeconfig), ..Which::default() }).unwrap()
+}
+
+fn drivers<'a>(run: &'a str, pods: &'a Pods) -> Drivers<'a> {
+    Drivers { run, namespace: None, count: 2, pods }
+}
+
+fn refusal(cluster: &Cluster, drivers: &Drivers<'_>) -> String {
+    cluster.start(drivers, &reach()).err().unwrap().to_string()
+}
+
+#[test]
+#[ignore = "needs Kubernetes' API server, which is built with Go; run by make test-kubernetes"]
+fn kubernetes_has_drivers_made_and_removed_with_the_rights_of_the_manual() {
+    tidemark_testing::needs!(tidemark_testing::KUBERNETES);
+    let server = Server::start();
+    let usual = cluster(&server.user("bench", &documented_role()));
+    let pods = Pods::default();
+    assert_eq!(usual.namespace(), "bench");
+    assert!(usual.own_address().unwrap().is_loopback());
+
+    let running = usual.start(&drivers("tidemark-one", &pods), &reach()).unwrap();
+    let labelled = server.labelled("bench", &format!("{RUN}%3Dtidemark-one"));
+    assert_eq!(labelled, ["jobs tidemark-one", "secrets tidemark-one"]);
+    let found: Vec<_> = usual.runs().unwrap().into_iter().map(|found| (found.run, found.count)).collect();
+    assert_eq!(found, [("tidemark-one".to_owned(), 2)]);
+    let secret = server.kubernetes.ask("GET", "/api/v1/namespaces/bench/secrets/tidemark-one", None).unwrap();
+    let secret: Value = serde_json::from_str(&secret.body).unwrap();
+    let owner = &secret["metadata"]["ownerReferences"][0];
+    assert_eq!((owner["kind"].as_str(), owner["name"].as_str()), (Some("Job"), Some("tidemark-one")));
+
+    // Nobody makes pods here, and it says so.
+    let waiting = Waiting {
+        joined: &|| 0,
+        stopped: &|| false,
+        most: Duration::from_secs(1),
+        url: "https://127.0.0.1:1",
+    };
+    let mut said = Vec::new();
+    let error = running.wait(&waiting, &mut |news| said.push(news.to_owned())).unwrap_err();
+    assert!(error.to_string().contains("Job tidemark-one has made 0 of 2 pods"), "{error}");
+    assert_eq!(said, ["0 of 2 drivers have joined; Job tidemark-one has made 0 of 2 pods"]);
+    running.wait(&Waiting { joined: &|| 2, ..waiting }, &mut |_| {}).unwrap();
+    running.remove().unwrap();
+    let all = format!("{}%3D{}", COMPONENT.0, COMPONENT.1);
+    assert_eq!(server.labelled("bench", &all), [] as [&str; 0]);
+
+    // One that was forgotten is found, and gone when it is removed; once more does no harm.
+    std::mem::forget(usual.start(&drivers("tidemark-two", &pods), &reach()).unwrap());
+    usual.remove(&usual.runs().unwrap()[0].run, Duration::from_secs(60)).unwrap();
+    usual.remove("tidemark-two", Duration::from_secs(60)).unwrap();
+    assert_eq!(server.labelled("bench", &all), [] as [&str; 0]);
+
+    // What is not allowed is said with its verb and its resource, and nothing stays.
+    for (namespace, resource, verb) in [("no-jobs", "jobs", "create"), ("no-secrets", "secrets", "create")] {
+        let fewer = cluster(&server.user(namespace, &without(documented_role(), resource, verb)));
+        let error = refusal(&fewer, &drivers("tidemark-three", &pods));
+        assert!(error.contains(&format!("cannot {verb} resource \"{resource}\"")), "{error}");
+        assert!(error.contains("docs/kubernetes.md"), "{error}");
+        assert_eq!(server.labelled(namespace, &all), [] as [&str; 0]);
+    }
+    // What cannot be removed is named, with the command to do so.
+    let fewer = cluster(&server.user("no-delete", &without(documented_role(), "jobs", "delete")));
+    let left = fewer.start(&drivers("tidemark-four", &pods), &reach()).unwrap().remove().unwrap_err();
+    let left = left.to_string();
+    assert!(left.contains("tidemark kubernetes clean tidemark-four --namespace no-delete"), "{left}");
+    assert!(left.contains("cannot delete resource \"jobs\""), "{left}");
+
+    // A quota, a class that is not there, a namespace that is not there, a server that does not answer.
+    let full = cluster(&server.user("full", &documented_role()));
+    let none = json!({"count/jobs.batch": "0"});
+    let mut quota = json!({"kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": none}});
+    server.make("/api/v1/namespaces/full/resourcequotas", &quota);
+    // Where there is a controller of quotas, it does this.
+    quota["status"] = json!({"hard": none, "used": none});
+    let path = "/api/v1/namespaces/full/resourcequotas/q/status";
+    assert_eq!(server.kubernetes.ask("PUT", path, Some(&quota.to_string())).unwrap().status, 200);
+    // The API server notices it after a moment.
+    let mut tries = (0..1000).map(|_| full.start(&drivers("tidemark-five", &pods), &reach()));
+    let error = tries.find_map(|tried| match tried {
+        Ok(running) => running.remove().err(),
+        Err(error) => Some(error),
+    });
+    let error = error.unwrap().to_string();
+    assert!(
+        error.contains("refuses to make a Job in the namespace full") && error.contains("quota"),
+        "{error}"
+    );
+    let admin = server.kubernetes.kubeconfig();
+    let which = Which { kubeconfig: Some(&admin), namespace: Some("nowhere"), context: None };
+    let error = refusal(&Cluster::connect(which).unwrap(), &drivers("tidemark-six", &pods));
+    assert!(error.contains("namespaces \"nowhere\" not found"), "{error}");
+    let volume = tidemark_kubernetes::Volume {
+        class: "nowhere".to_owned(),
+        size: tidemark_kubernetes::size("1Gi").unwrap(),
+        access: tidemark_kubernetes::Access::ReadWriteOnce,
+        mode: tidemark_kubernetes::Mode::Filesystem,
+        path: "/data".to_owned(),
+    };
+    let claimed = Pods { volume: Some(volume), ..Pods::default() };
+    let admin = Cluster::connect(Which { namespace: Some("bench"), ..which }).unwrap();
+    let error = refusal(&admin, &drivers("tidemark-seven", &claimed));
+    assert!(error.contains("there is no storage class nowhere"), "{error}");
+    lab::down(server.kubernetes.dir(), false, &mut |_| {}).unwrap();
+    let error = admin.start(&drivers("tidemark-eight", &pods), &reach()).err().unwrap();
+    assert!(matches!(&error, PodsError::Left { .. } | PodsError::Away { .. }), "{error}");
+    assert!(error.to_string().contains("does not answer"), "{error}");
+}

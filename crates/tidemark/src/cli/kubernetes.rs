@@ -1,0 +1,163 @@
+//! The command line of drivers on Kubernetes.
+
+use super::Run;
+use super::controller::period;
+use clap::{Args, Subcommand};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+use tidemark_kubernetes::{IMAGE, Quantity, image, namespace, processors, size};
+
+/// `tidemark run`: what is run, and where.
+#[derive(Args, Debug)]
+pub(crate) struct RunOn {
+    #[command(flatten)]
+    pub(crate) run: Run,
+    #[command(flatten)]
+    pub(crate) on: On,
+}
+
+/// Where the load comes from, if not from this process.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "On Kubernetes")]
+pub(crate) struct On {
+    /// Put the load on from pods: this process is their controller, makes them, and removes them at the end. The context is one of
+    /// your kubeconfig [default: load comes from this process; context: the current one]
+    #[arg(long, value_name = "kubernetes[:CONTEXT]", value_parser = cluster, conflicts_with_all = ["cross_check", "threads", "allow_destroy", "trigger_dir"])]
+    pub(crate) on: Option<Place>,
+    /// Number of driver pods [default: `drivers` of the document, or 1]
+    #[arg(long, value_name = "N", requires = "on", value_parser = clap::value_parser!(u32).range(1..=360))]
+    pub(crate) drivers: Option<u32>,
+    /// Namespace of the pods [default: that of the document, or of the context]
+    #[arg(long, value_name = "NAME", requires = "on", value_parser = namespace)]
+    pub(crate) namespace: Option<String>,
+    /// Image of the drivers, see `tidemark kubernetes image` [default: that of the document, or tidemark:VERSION]
+    #[arg(long, value_name = "NAME", requires = "on", value_parser = image)]
+    pub(crate) image: Option<String>,
+    /// Processors that each driver requests: 2, 500m [default: those of the document, or 1]
+    #[arg(long, value_name = "QUANTITY", requires = "on", value_parser = processors)]
+    pub(crate) cpu: Option<Quantity>,
+    /// Memory of each driver: 2Gi [default: that of the document, or 1Gi]
+    #[arg(long, value_name = "QUANTITY", requires = "on", value_parser = size)]
+    pub(crate) memory: Option<Quantity>,
+    /// Address of this machine that pods reach, and a port [default: the address from which this machine reaches the API server, and
+    /// any free port]
+    #[arg(long, value_name = "ADDRESS[:PORT]", requires = "on", value_parser = advertised)]
+    pub(crate) advertise: Option<Advertised>,
+    /// Give up when not all drivers have joined within this time
+    #[arg(long, value_name = "DURATION", requires = "on", default_value = "5m", value_parser = period)]
+    pub(crate) wait: Duration,
+    /// Print the manifests and do nothing else
+    #[arg(long, requires = "on")]
+    pub(crate) dry_run: bool,
+}
+
+/// A cluster, by a context of the kubeconfig; `None`: the current one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) context: Option<String>,
+}
+
+fn cluster(text: &str) -> Result<Place, String> {
+    match text.split_once(':') {
+        None if text == "kubernetes" => Ok(Place { context: None }),
+        Some(("kubernetes", context)) if !context.is_empty() => {
+            Ok(Place { context: Some(context.to_owned()) })
+        }
+        _ => Err("write kubernetes, or kubernetes:CONTEXT with a context of your kubeconfig".to_owned()),
+    }
+}
+
+/// Where pods reach this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Advertised {
+    /// A name or an IP address without brackets.
+    pub(crate) host: String,
+    /// The port; 0: any.
+    pub(crate) port: u16,
+}
+
+impl Advertised {
+    /// The address, if it is one and not a name.
+    pub(crate) fn ip(&self) -> Option<IpAddr> {
+        self.host.parse().ok()
+    }
+}
+
+fn advertised(text: &str) -> Result<Advertised, String> {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(Advertised { host: address.ip().to_string(), port: address.port() });
+    }
+    if let Ok(ip) = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        return Ok(Advertised { host: ip.to_string(), port: 0 });
+    }
+    let (host, port) = text.split_once(':').unwrap_or((text, "0"));
+    let is_name = |one: char| one.is_ascii_alphanumeric() || matches!(one, '-' | '.');
+    match port.parse() {
+        Ok(port) if !host.is_empty() && host.chars().all(is_name) => {
+            Ok(Advertised { host: host.to_owned(), port })
+        }
+        _ => Err("write an address of this machine, such as 10.0.0.5 or 10.0.0.5:19089".to_owned()),
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KubernetesCommand {
+    /// Write an image of this program for driver pods: an archive that containerd, Podman and Docker read, made without any of
+    /// them. The same program gives the same bytes
+    Image {
+        /// The archive
+        #[arg(long, short, value_name = "FILE")]
+        output: PathBuf,
+        /// Name of the image
+        #[arg(long, default_value = IMAGE, value_parser = image)]
+        name: String,
+    },
+    /// Remove what runs have left behind whose process was killed
+    Clean {
+        /// Runs to remove, whether or not they still go on [default: those whose drivers have ended]
+        runs: Vec<String>,
+        /// Remove all runs of the namespace, whether or not they still go on
+        #[arg(long, conflicts_with = "runs")]
+        all: bool,
+        /// Context of the kubeconfig [default: the current one]
+        #[arg(long)]
+        context: Option<String>,
+        /// Namespace [default: the context's]
+        #[arg(long, value_parser = namespace)]
+        namespace: Option<String>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_those_that_a_user_writes() {
+        let read = |text: &str| advertised(text).map(|read| (read.host, read.port));
+        for (text, host, port) in [
+            ("10.0.0.5", "10.0.0.5", 0),
+            ("10.0.0.5:19089", "10.0.0.5", 19089),
+            ("[fd00::5]:19089", "fd00::5", 19089),
+            ("fd00::5", "fd00::5", 0),
+            ("bench.example.org:19089", "bench.example.org", 19089),
+        ] {
+            assert_eq!(read(text), Ok((host.to_owned(), port)), "{text}");
+        }
+        for text in ["", ":1", "host:port", "https://host", "a b"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_cluster_is_the_current_one_or_that_of_a_context() {
+        assert_eq!(cluster("kubernetes"), Ok(Place { context: None }));
+        let context = "arn:aws:eks:1:cluster/x";
+        assert_eq!(
+            cluster(&format!("kubernetes:{context}")),
+            Ok(Place { context: Some(context.to_owned()) })
+        );
+        assert!(["", "kubernetes:", "k8s", "context"].into_iter().all(|text| cluster(text).is_err()));
+    }
+}
