@@ -159,7 +159,7 @@ impl Access {
             server: format!("https://{host}:{port}"),
             authority: Some(read(&directory.join("ca.crt"))?),
             unverified: false,
-            namespace: text(read(&directory.join("namespace"))?),
+            namespace: text(&read(&directory.join("namespace"))?),
             user: User { token_file: Some("token".into()), ..User::default() },
             directory: directory.to_owned(),
         })
@@ -170,7 +170,7 @@ impl Access {
         let mut files = Vec::new();
         // Those that are not there say nothing, unless none is.
         for path in paths.iter().filter(|path| path.exists() || paths.len() == 1) {
-            let content = text(read(path)?);
+            let content = text(&read(path)?);
             // A parser would quote what it does not understand, which may be a key.
             let file: File = serde_saphyr::from_str(&content)
                 .map_err(|_| format!("{} is not a kubeconfig", path.display()))?;
@@ -216,12 +216,12 @@ impl Access {
             (None, None) => None,
         };
         let key = match (&user.client_key_data, &user.client_key) {
-            (Some(data), _) => Some(text(decoded(data.reveal(), "client-key-data")?)),
-            (None, Some(path)) => Some(text(file(path)?)),
+            (Some(data), _) => Some(text(&decoded(data.reveal(), "client-key-data")?)),
+            (None, Some(path)) => Some(text(&file(path)?)),
             (None, None) => None,
         };
         let token = match (&user.token_file, &user.token) {
-            (Some(path), _) => Some(Secret::new(text(file(path)?))),
+            (Some(path), _) => Some(Secret::new(text(&file(path)?))),
             (None, token) => token.clone(),
         };
         Ok(Credentials {
@@ -292,8 +292,8 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8_lossy(&bytes).trim().to_owned()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
 }
 
 fn decoded(data: &str, key: &str) -> Result<Vec<u8>, String> {

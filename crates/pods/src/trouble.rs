@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    fn pod(name: &str, status: Value) -> Value {
+    fn pod(name: &str, status: &Value) -> Value {
         json!({"metadata": {"name": name}, "status": status})
     }
 
@@ -154,18 +154,18 @@ mod tests {
         let unscheduled = json!({"phase": "Pending", "conditions": [
             {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available: 1 Insufficient cpu."}]});
         let pods = json!([
-            pod("run-0-a", json!({"phase": "Running"})),
-            pod("run-1-b", unscheduled),
-            pod("run-2-c", waiting("ImagePullBackOff", "not found")),
-            pod("run-3-d", waiting("ContainerCreating", "")),
+            pod("run-0-a", &json!({"phase": "Running"})),
+            pod("run-1-b", &unscheduled),
+            pod("run-2-c", &waiting("ImagePullBackOff", "not found")),
+            pod("run-3-d", &waiting("ContainerCreating", "")),
             pod(
                 "run-4-e",
-                json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+                &json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
                 "message": "pod has unbound immediate PersistentVolumeClaims"}]})
             ),
             pod(
                 "run-5-f",
-                json!({"phase": "Failed", "containerStatuses": [{"image": "tidemark:1", "state":
+                &json!({"phase": "Failed", "containerStatuses": [{"image": "tidemark:1", "state":
                 {"terminated": {"exitCode": 3, "reason": "Error", "message": "first\ntidemark: it is refused\n"}}}]})
             ),
         ]);

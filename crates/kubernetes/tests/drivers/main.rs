@@ -6,8 +6,8 @@
 )]
 
 use serde_json::Value;
-use tidemark_kubernetes::{Drivers, LONGEST_RUN, Manifest, Pods, Reach, pods, run_name};
 use tidemark_keys::{Document, Outside, Table, tree};
+use tidemark_kubernetes::{Drivers, LONGEST_RUN, Manifest, Pods, Reach, pods, run_name};
 use tidemark_lab::{self as lab, Kubernetes, KubernetesOptions};
 
 /// All that a document can say.
@@ -36,7 +36,9 @@ fn read(text: &str) -> Result<Pods, String> {
     let pods = pods(Table::new("kubernetes", &root, &(0..0), &document));
     match document.log.close() {
         (_, false) => Ok(pods),
-        (remarks, true) => Err(remarks.into_iter().map(|remark| remark.message).collect::<Vec<_>>().join("; ")),
+        (remarks, true) => {
+            Err(remarks.into_iter().map(|remark| remark.message).collect::<Vec<_>>().join("; "))
+        }
     }
 }
 

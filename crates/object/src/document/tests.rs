@@ -416,8 +416,12 @@ fn drivers_are_said_shortly_or_in_full() {
     ] {
         assert_eq!(plan(&with(text)).drivers, Drivers { wanted, ..Drivers::default() }, "{text}");
     }
-    let full =
-        Drivers { wanted: named(&["d1", "d2"]), on_loss: OnLoss::Continue, lost_after_ns: 30_000_000_000, pods: None };
+    let full = Drivers {
+        wanted: named(&["d1", "d2"]),
+        on_loss: OnLoss::Continue,
+        lost_after_ns: 30_000_000_000,
+        pods: None,
+    };
     assert_eq!(plan(FULL).drivers, full);
     for (text, remark) in [
         (
