@@ -3,7 +3,7 @@
 use crate::client::{Client, Failure};
 use crate::error::PodsError;
 use crate::kubeconfig::Access;
-use crate::objects::{Claim, Event, Job, List, Pod};
+use crate::objects::{Claim, Condition, Event, Job, List, Pod};
 use crate::running::{REMOVAL, Running};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -44,6 +44,8 @@ pub struct Found {
     pub active: u32,
     /// How many there are to be.
     pub count: u32,
+    /// Whether no driver runs any more, nor ever will.
+    pub is_over: bool,
     /// When they were made, as the API server writes it.
     pub since: String,
 }
@@ -95,25 +97,21 @@ impl Cluster {
     /// # Errors
     /// The API server refuses it, or does not answer.
     pub fn start<'a>(&'a self, drivers: &Drivers<'_>, reach: &Reach) -> Result<Running<'a>, PodsError> {
+        // One that does not answer, or lets nobody look, is not asked to make anything.
+        self.runs()?;
         if let Some(volume) = &drivers.pods.volume {
             self.has_class(&volume.class)?;
         }
         let job = match self.make(JOBS, "jobs", &drivers.job()) {
             Ok(job) => serde_json::from_value::<Job>(job).unwrap_or_default(),
             // Nobody knows whether a request without an answer was carried out.
-            Err(away @ PodsError::Away { .. }) => {
-                self.remove(drivers.run, REMOVAL)?;
-                return Err(away);
-            }
+            Err(away @ PodsError::Away { .. }) => return Err(away.and(self.remove(drivers.run, REMOVAL))),
             Err(refused) => return Err(refused),
         };
         let running = Running::new(self, drivers.run.to_owned(), drivers.count);
         match self.make(CORE, "secrets", &drivers.secret(reach, Some(&job.metadata.uid))) {
             Ok(_) => Ok(running),
-            Err(error) => {
-                running.remove()?;
-                Err(error)
-            }
+            Err(error) => Err(error.and(running.remove())),
         }
     }
 
@@ -130,6 +128,7 @@ impl Cluster {
             run: job.metadata.name,
             active: job.status.active,
             count: job.spec.completions,
+            is_over: job.status.conditions.iter().any(Condition::ends_a_job),
             since: job.metadata.creation_timestamp,
         });
         Ok(found.collect())

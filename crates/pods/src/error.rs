@@ -52,6 +52,16 @@ pub enum PodsError {
 }
 
 impl PodsError {
+    /// The same, with what is left because its removal failed as well.
+    pub(crate) fn and(self, removed: Result<(), Self>) -> Self {
+        match removed {
+            Err(Self::Left { what, why, run, namespace }) => {
+                Self::Left { what: format!("{self}; then {what}"), why, run, namespace }
+            }
+            _ => self,
+        }
+    }
+
     /// Of a request `doing` something at `server`.
     pub(crate) fn of(server: &str, doing: &str, failure: Failure) -> Self {
         match failure {

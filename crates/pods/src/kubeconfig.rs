@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -74,6 +75,10 @@ struct Cluster {
     certificate_authority_data: Option<String>,
     #[serde(default)]
     insecure_skip_tls_verify: Option<bool>,
+    #[serde(default)]
+    tls_server_name: Option<IgnoredAny>,
+    #[serde(default)]
+    proxy_url: Option<IgnoredAny>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -89,6 +94,9 @@ struct User {
     username: Option<String>,
     password: Option<Secret>,
     exec: Option<Exec>,
+    #[serde(rename = "as")]
+    another: Option<IgnoredAny>,
+    auth_provider: Option<IgnoredAny>,
 }
 
 /// A program that gives credentials (`client.authentication.k8s.io`).
@@ -188,6 +196,22 @@ impl Access {
             Some(user) => find(&files, |file| file.users.as_ref(), user)
                 .ok_or_else(|| format!("the kubeconfig has no user {user}"))?,
         };
+        // To leave one out would be to ask as somebody else, or elsewhere.
+        let unsupported = [
+            ("tls-server-name", cluster.tls_server_name.is_some()),
+            ("proxy-url", cluster.proxy_url.is_some()),
+            ("as", user.another.is_some()),
+            ("auth-provider", user.auth_provider.is_some()),
+        ];
+        if let Some((key, _)) = unsupported.into_iter().find(|(_, is_there)| *is_there) {
+            return Err(format!("the context {name} has `{key}`, which Tidemark does not support"));
+        }
+        let has_user = |url: url::Url| !url.username().is_empty() || url.password().is_some();
+        if url::Url::parse(&cluster.server).is_ok_and(has_user) {
+            return Err(format!(
+                "the server of the context {name} has a user in its address: give the user its `username` and `password`"
+            ));
+        }
         let authority = match (&cluster.certificate_authority_data, &cluster.certificate_authority) {
             (Some(data), _) => Some(decoded(data, "certificate-authority-data")?),
             (None, Some(file)) => Some(read(&of_cluster.join(file))?),
@@ -376,5 +400,22 @@ users:
         let path = written(place.path(), "config", "users: hunter2");
         let error = Access::read(&[path], None).unwrap_err();
         assert!(error.ends_with("is not a kubeconfig") && !error.contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn what_would_be_left_out_is_refused_and_no_password_is_shown() {
+        let place = tempfile::tempdir().unwrap();
+        for (from, to, expected) in [
+            ("{tokenFile: token}", "{tokenFile: token, as: limited}", "`as`"),
+            ("{tokenFile: token}", "{auth-provider: {name: gcp}}", "`auth-provider`"),
+            ("certificate-authority: ca.pem", "proxy-url: 'http://p'", "`proxy-url`"),
+            ("certificate-authority: ca.pem", "tls-server-name: n", "`tls-server-name`"),
+            ("https://10.0.0.1", "https://me:hunter2@10.0.0.1", "a user in its address"),
+        ] {
+            assert!(FIRST.contains(from));
+            let path = written(place.path(), "config", &FIRST.replace(from, to));
+            let error = Access::read(&[path], None).unwrap_err();
+            assert!(error.contains(expected) && !error.contains("hunter2"), "{error}");
+        }
     }
 }

@@ -35,6 +35,7 @@ pub(crate) struct JobSpec {
 #[serde(default)]
 pub(crate) struct JobStatus {
     pub(crate) active: u32,
+    pub(crate) conditions: Vec<Condition>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -61,6 +62,13 @@ pub(crate) struct Condition {
     pub(crate) kind: String,
     pub(crate) status: String,
     pub(crate) message: String,
+}
+
+impl Condition {
+    /// Whether it says that a Job is over. One without active pods may be about to make them.
+    pub(crate) fn ends_a_job(&self) -> bool {
+        matches!(self.kind.as_str(), "Complete" | "Failed") && self.status == "True"
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -21,7 +21,7 @@ use tidemark_kubernetes::{Drivers, MOST_PODS, Pods, Reach, run_name};
 use tidemark_measure::record::Note;
 use tidemark_plan::plan::{Plan, Wanted};
 use tidemark_plan::secret::Secret;
-use tidemark_pods::{Cluster, PodsError, Running, Waiting, Which};
+use tidemark_pods::{Cluster, Found, PodsError, Running, Waiting, Which};
 use tidemark_serve::{DriverServer, ServeError};
 
 /// How long what a run left behind may take to go.
@@ -255,30 +255,38 @@ fn full_name(name: &str) -> String {
 }
 
 /// Removes runs by name; else those that have ended, or all.
-fn clean(cluster: &Cluster, runs: &[String], all: bool, terminal: Terminal) -> Result<Exit, Stop> {
+fn clean(cluster: &Cluster, names: &[String], all: bool, terminal: Terminal) -> Result<Exit, Stop> {
     let found = cluster.runs().map_err(refused)?;
-    let mut removed = 0;
-    for run in runs {
-        cluster.remove(run, REMOVAL).map_err(refused)?;
-        terminal.print(&format!("{run} is removed"));
-        removed += 1;
-    }
-    for one in found.iter().filter(|one| runs.is_empty() && (all || one.active == 0)) {
+    let chosen = chosen(&found, names, all).map_err(|name| {
+        let known: Vec<_> = found.iter().map(|one| one.run.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let namespace = cluster.namespace();
+        Stop::not_ready(format!("there is no run `{name}` in the namespace {namespace}; there are: {known}"))
+    })?;
+    for one in &chosen {
         cluster.remove(&one.run, REMOVAL).map_err(refused)?;
         terminal.print(&format!("{} is removed", one.run));
-        removed += 1;
     }
-    for one in found.iter().filter(|one| runs.is_empty() && !all && one.active > 0) {
+    for one in found.iter().filter(|one| names.is_empty() && !chosen.contains(one)) {
         terminal.print(&format!(
             "{} goes on: {} of {} drivers since {}; if its process is gone, name it, or wait until they end by themselves, 5 minutes \
              after it",
             one.run, one.active, one.count, one.since
         ));
     }
-    if removed == 0 && found.is_empty() {
+    if found.is_empty() {
         terminal.remark(&format!("nothing of a run is in the namespace {}", cluster.namespace()));
     }
     Ok(Exit::Done)
+}
+
+/// Which runs are to be removed. A name that is none of theirs is the error: it may be that of somebody else's Job and Secret.
+fn chosen<'f>(found: &'f [Found], names: &[String], all: bool) -> Result<Vec<&'f Found>, String> {
+    if names.is_empty() {
+        return Ok(found.iter().filter(|one| all || one.is_over).collect());
+    }
+    let named = |name: &String| found.iter().find(|one| one.run == *name).ok_or_else(|| name.clone());
+    names.iter().map(named).collect()
 }
 
 #[cfg(test)]
@@ -291,6 +299,28 @@ mod tests {
         assert_eq!(full_name("team/tidemark:1"), "docker.io/team/tidemark:1");
         for whole in ["registry:5000/tidemark:1", "quay.io/a/b:1", "localhost/b:1"] {
             assert_eq!(full_name(whole), whole);
+        }
+    }
+
+    #[test]
+    fn only_what_is_a_run_is_removed() {
+        let run = |name: &str, active, is_over| Found {
+            run: name.into(),
+            active,
+            count: 2,
+            is_over,
+            since: String::new(),
+        };
+        let found = [run("ended", 0, true), run("busy", 2, false), run("beginning", 0, false)];
+        let chosen = |names: &[&str], all| {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            chosen(&found, &names, all).map(|runs| runs.iter().map(|one| one.run.clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(chosen(&[], false).unwrap(), ["ended"]);
+        assert_eq!(chosen(&[], true).unwrap(), ["ended", "busy", "beginning"]);
+        assert_eq!(chosen(&["busy"], false).unwrap(), ["busy"]);
+        for others in ["", "postgres", "../secrets", "ended/x", "busy?"] {
+            assert_eq!(chosen(&["ended", others], false), Err(others.to_owned()), "nothing is removed");
         }
     }
 }

@@ -33,6 +33,8 @@ pub(super) fn apply(
     terminal: Terminal,
 ) -> Result<Exit, Stop> {
     let (before, mut kept) = (before(file), false);
+    // An undo will go by it.
+    known(&before)?;
     let mut keep = |now: &InEffect| {
         // After a second `--apply`, an undo still leads to what was before the first.
         if !now.is_empty() && !before.exists() {
@@ -82,13 +84,7 @@ pub(super) fn undo(
     terminal: Terminal,
 ) -> Result<Exit, Stop> {
     let path = before(file);
-    let known = match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            let read = serde_json::from_str::<InEffect>(&text);
-            Some(read.map_err(|error| Stop::usage(format!("{}: {error}", path.display())))?)
-        }
-        Err(_) => None,
-    };
+    let known = known(&path)?;
     let configuration = read(file, "undo", tuning)?;
     let Some(applied) = set(source, &configuration, arguments, &mut |_| Ok(()), terminal)? else {
         return Ok(Exit::Interrupted);
@@ -134,6 +130,24 @@ pub(super) fn undo(
 /// Where what was in effect before is kept: beside the settings.
 fn before(file: &Path) -> PathBuf {
     file.with_extension("before.json")
+}
+
+/// What was in effect before, if it was kept.
+fn known(path: &Path) -> Result<Option<InEffect>, Stop> {
+    let wrong = |what: String| {
+        let path = path.display();
+        Stop::usage(format!(
+            "{path} should say what was in effect before --apply, and {what}: delete it to go on without proof"
+        ))
+    };
+    match std::fs::read_to_string(path) {
+        Ok(text) => match serde_json::from_str(&text) {
+            Ok(known) => Ok(Some(known)),
+            Err(error) => Err(wrong(format!("is damaged ({error})"))),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(wrong(format!("cannot be read ({error})"))),
+    }
 }
 
 /// Brings the storage to these settings; `None` when the user stopped it.
