@@ -1,6 +1,6 @@
 //! Drivers as pods: what a document says of them under `drivers: {kubernetes: ...}`.
 
-use crate::names::{DIRECTORY, LABEL, SUBDOMAIN};
+use crate::names::{LABEL, SUBDOMAIN};
 use crate::quantity::{PROCESSORS, Quantity, SIZE};
 use tidemark_keys::kinds::{Parsed, Word};
 use tidemark_keys::shapes::{Map, OneOrList};
@@ -91,8 +91,27 @@ static MODE: Key<Word<Mode>> = Key::new(
 )
 .default("filesystem");
 static PATH: Key<Parsed<String>> =
-    Key::new("path", "Where the driver finds it: the directory, or the device", DIRECTORY)
+    Key::new("path", "Where the driver finds it: the directory, or the device", PLACE)
         .otherwise("`/data`; a device: `/dev/data`");
+/// Where a volume may be in a pod: nowhere where the image, the pod or the kernel has something, and nothing that Kubernetes would take for
+/// a variable or a mount table for a separator.
+const PLACE: Parsed<String> = Parsed("path", |text| {
+    const TAKEN: [&str; 10] = ["tidemark", "tmp", "etc", "proc", "sys", "run", "lib", "lib64", "usr", "bin"];
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
+    let is_part = |part: &str| !part.is_empty() && part != "." && part != ".." && part.chars().all(plain);
+    let parts: Vec<_> = text.strip_prefix('/').unwrap_or_default().split('/').collect();
+    let is_free = !TAKEN.contains(&parts[0]) && parts != ["dev"];
+    match text.len() <= LONGEST_PATH && is_free && parts.iter().all(|part| is_part(part)) {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::new(
+            format!("'{text}' is no place for a volume"),
+            "write a path in full, of letters, digits, dots, dashes and underscores, such as /data or /dev/data; what the image and the \
+             kernel have there cannot be covered",
+        )),
+    }
+});
+/// In bytes: Linux's limit for a path (`PATH_MAX`) is 4096, and names of files follow.
+const LONGEST_PATH: usize = 1024;
 static VOLUME_MAP: Mapping = Mapping::new(
     "volume",
     "A volume for every driver, claimed with its pod and removed with it",

@@ -70,7 +70,13 @@ fn mistakes_are_named() {
         ("nodes: ssd", "'ssd' is not a label with its value"),
         ("image: a b", "'a b' is not the name of an image"),
         ("volume: {size: 1Gi}", "class"),
-        ("volume: {class: a, size: 1Gi, path: data}", "'data' is not the path of a directory"),
+        ("volume: {class: a, size: 1Gi, path: data}", "'data' is no place for a volume"),
+        ("volume: {class: a, size: 1Gi, path: /tidemark}", "'/tidemark' is no place"),
+        ("volume: {class: a, size: 1Gi, path: /etc/tidemark/}", "'/etc/tidemark/' is no place"),
+        ("volume: {class: a, size: 1Gi, path: /dev}", "'/dev' is no place"),
+        ("volume: {class: a, size: 1Gi, path: '/a:b'}", "'/a:b' is no place"),
+        ("volume: {class: a, size: 1Gi, path: '/$(HOME)'}", "'/$(HOME)' is no place"),
+        ("volume: {class: a, size: 1Gi, path: /data/../etc}", "'/data/../etc' is no place"),
         ("volumes: {}", "volumes"),
     ];
     for (text, message) in wrong {
