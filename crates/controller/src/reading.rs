@@ -334,9 +334,7 @@ fn withheld(observe: &Observe) -> Option<Note> {
 fn not_here(evaluation: &Evaluation) -> Result<(), ReadFailure> {
     for arm in &evaluation.arms {
         let what = match (arm.has_commands(), arm.requests.first()) {
-            (true, _) => {
-                "has shell commands (set_up, reset or tear_down), which a controller never runs".into()
-            }
+            (true, _) => "has shell commands, which a controller never runs".into(),
             (false, Some(request)) => {
                 format!("has a `{}`, which a controller never brings up", request.key())
             }

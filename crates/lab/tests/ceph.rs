@@ -6,6 +6,9 @@
     reason = "a failed test may panic, and says what it does"
 )]
 
+mod common;
+
+use common::{Down, say};
 use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Write};
@@ -17,21 +20,6 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tidemark_lab::{self as lab, Daemon, DaemonState, Lab, LabError, LabOptions};
-
-/// Stops the lab when the test ends, however it ends.
-struct Down<'a>(&'a Path);
-
-impl Drop for Down<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = lab::down(self.0, true, &mut say) {
-            eprintln!("{error}");
-        }
-    }
-}
-
-fn say(text: &str) {
-    eprintln!("  {text}");
-}
 
 fn signal(lab: &Lab, daemon: Daemon, signal: Signal) {
     let pid = lab.pid(daemon).unwrap().unwrap();
@@ -155,7 +143,7 @@ fn a_lab_is_created_used_and_removed() {
     tidemark_testing::needs!(tidemark_testing::CEPH);
     let directory = tempfile::tempdir().unwrap();
     let mut options = LabOptions::new(directory.path().join("lab"));
-    let _down = Down(&options.dir);
+    let _down = Down(options.dir.clone());
 
     let begun = Instant::now();
     let lab = lab::up(&options, &mut say).unwrap();
@@ -223,7 +211,7 @@ fn a_start_that_fails_stops_what_it_started() {
     options.osds = Some(1);
     options.osd_bytes = Some(1_500_000_000);
     options.program_path = Some(std::env::join_paths(directories).unwrap());
-    let _down = Down(&options.dir);
+    let _down = Down(options.dir.clone());
 
     let error = lab::up(&options, &mut say).unwrap_err();
     assert!(matches!(error, LabError::DaemonEnded { daemon: Daemon::Gateway(0), .. }), "{error}");

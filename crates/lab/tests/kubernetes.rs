@@ -6,27 +6,15 @@
     reason = "a failed test may panic, and says what it does"
 )]
 
+mod common;
+
+use common::{Down, say};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tidemark_lab::{self as lab, DaemonState, Kubernetes, KubernetesOptions, LabError};
-
-fn say(text: &str) {
-    eprintln!("  {text}");
-}
-
-/// Takes a lab down when the test ends, however it ends.
-struct Down(PathBuf);
-
-impl Drop for Down {
-    fn drop(&mut self) {
-        if let Err(error) = lab::down(&self.0, true, &mut say) {
-            eprintln!("{error}");
-        }
-    }
-}
 
 /// The files below a directory that others than their owner may read.
 fn readable_by_others(directory: &Path) -> Vec<PathBuf> {

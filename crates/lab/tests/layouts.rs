@@ -7,6 +7,9 @@
     reason = "a failed test may panic, and says what it does"
 )]
 
+mod common;
+
+use common::{Down, say};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,21 +25,6 @@ const BANDWIDTH: u64 = 30_000_000;
 
 /// A header without which the gateway takes no signed request.
 const UNSIGNED: &str = "x-amz-content-sha256: UNSIGNED-PAYLOAD";
-
-/// Stops the lab when the test ends, however it ends.
-struct Down<'a>(&'a Path);
-
-impl Drop for Down<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = lab::down(self.0, true, &mut say) {
-            eprintln!("{error}");
-        }
-    }
-}
-
-fn say(text: &str) {
-    eprintln!("  {text}");
-}
 
 /// The lab, brought up; `None` where this machine cannot have the layout (no root, no loop devices, no control groups), which is
 /// said.
@@ -216,7 +204,7 @@ fn the_gateway_stores_objects(lab: &Lab, directory: &Path) {
 fn lives_and_dies(layout: Layout, more: impl Fn(&Lab)) {
     let directory = tempfile::tempdir().unwrap();
     let options = options(directory.path(), layout);
-    let _down = Down(&options.dir);
+    let _down = Down(options.dir.clone());
     let begun = Instant::now();
     let Some(lab) = up(&options) else { return };
     eprintln!("{layout} up in {:?}", begun.elapsed());
@@ -297,7 +285,7 @@ fn killed_daemons_are_cleared_and_missing_memory_files_are_named() {
     tidemark_testing::needs!(tidemark_testing::CEPH);
     let directory = tempfile::tempdir().unwrap();
     let options = options(directory.path(), Layout::Reference1);
-    let _down = Down(&options.dir);
+    let _down = Down(options.dir.clone());
     let Some(lab) = up(&options) else { return };
     for daemon in lab.daemons() {
         let pid = lab.pid(daemon).unwrap().unwrap().to_string();
@@ -333,7 +321,7 @@ fn a_creation_that_fails_leaves_no_device() {
     let directories = std::iter::once(directory.path().to_owned()).chain(std::env::split_paths(&path));
     let mut options = options(directory.path(), Layout::Reference2);
     options.program_path = Some(std::env::join_paths(directories).unwrap());
-    let _down = Down(&options.dir);
+    let _down = Down(options.dir.clone());
     let error = match lab::up(&options, &mut say).unwrap_err() {
         error @ LabError::LayoutImpossible { .. } => return tidemark_testing::skip(error),
         error => error.to_string(),

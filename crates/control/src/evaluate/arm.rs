@@ -268,8 +268,7 @@ fn commands(document: &Document, options: &Options) -> Result<Option<Box<dyn Pro
         (false, _) => Ok(None),
         (true, true) => Ok(Some(Box::new(Commands::new(document)))),
         (true, false) => Err(ExecuteError(
-            "the document has shell commands (set_up, reset or tear_down): review them with `tidemark check`, \
-             then add --run-commands"
+            "the document has shell commands: review them with `tidemark check`, then add --run-commands"
                 .into(),
         )),
     }

@@ -98,6 +98,7 @@ pub(super) fn run(
             outcome::execute(&plan, origin, &arguments.run.running, means, store, terminal)
         }
     };
+    say("removing the driver pods");
     remove(running, &mut |text| terminal.remark(text));
     done
 }
@@ -187,9 +188,7 @@ fn listen(
 
 /// What tells a run from others of the same name.
 fn mark() -> String {
-    const LETTERS: &[u8; 32] = b"bcdfghjklmnpqrstvwxz0123456789yk";
-    let random = RandomState::new().build_hasher().finish();
-    (0..5).map(|place| char::from(LETTERS[(random >> (5 * place)) as usize % LETTERS.len()])).collect()
+    format!("{:05x}", RandomState::new().build_hasher().finish() & 0xf_ffff)
 }
 
 /// For the report: where the load came from.
