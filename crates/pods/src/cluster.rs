@@ -1,15 +1,13 @@
 //! An API server, as `kubectl` reaches it.
 
-use crate::client::{Client, Failure};
 use crate::error::PodsError;
-use crate::kubeconfig::Access;
-use crate::objects::{Claim, Condition, Event, Job, List, Pod};
+use crate::objects::{Claim, Condition, Event, Job, Pod};
 use crate::running::{REMOVAL, Running};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::net::{IpAddr, ToSocketAddrs as _, UdpSocket};
-use std::path::Path;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
+use tidemark_apiserver::{Client, Failure, Which};
 use tidemark_kubernetes::{COMPONENT, Drivers, MANAGED_BY, Manifest, RUN, Reach};
 
 /// How often something is looked at again that goes.
@@ -21,18 +19,6 @@ const CORE: &str = "api/v1";
 /// An API server and a namespace.
 pub struct Cluster {
     client: Client,
-    namespace: String,
-}
-
-/// Which cluster, and which namespace of it: what is `None` is as for `kubectl`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Which<'a> {
-    /// The kubeconfig.
-    pub kubeconfig: Option<&'a Path>,
-    /// The context in it.
-    pub context: Option<&'a str>,
-    /// The namespace.
-    pub namespace: Option<&'a str>,
 }
 
 /// The drivers of a run that are there.
@@ -56,18 +42,16 @@ impl Cluster {
     /// # Errors
     /// [`PodsError::Config`]. Nothing is sent yet.
     pub fn connect(which: Which<'_>) -> Result<Self, PodsError> {
-        let access = Access::find(which.kubeconfig, which.context).map_err(PodsError::Config)?;
-        let namespace = which.namespace.unwrap_or(&access.namespace).to_owned();
-        Ok(Self { client: Client::new(access).map_err(PodsError::Config)?, namespace })
+        Ok(Self { client: Client::connect(which).map_err(PodsError::Config)? })
     }
 
     /// The namespace.
     pub fn namespace(&self) -> &str {
-        &self.namespace
+        self.client.namespace()
     }
 
     fn server(&self) -> &str {
-        &self.client.access().server
+        self.client.server()
     }
 
     /// The address of this machine from which it reaches the API server.
@@ -75,21 +59,7 @@ impl Cluster {
     /// # Errors
     /// [`PodsError::Config`] and [`PodsError::Away`]: there is no way there.
     pub fn own_address(&self) -> Result<IpAddr, PodsError> {
-        let server = self.server();
-        let url = url::Url::parse(server).ok();
-        let place = url.as_ref().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
-        let (host, port) =
-            place.ok_or_else(|| PodsError::Config(format!("{server} is not the address of a server")))?;
-        let away =
-            |error: std::io::Error| PodsError::Away { server: server.to_owned(), why: error.to_string() };
-        let none = || std::io::Error::other(format!("{host} has no address"));
-        let mut addresses = (host.trim_matches(['[', ']']), port).to_socket_addrs().map_err(away)?;
-        let address = addresses.next().ok_or_else(none).map_err(away)?;
-        let any = if address.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
-        // A datagram socket is connected without a packet: the system only looks up the route.
-        let socket = UdpSocket::bind(any).map_err(away)?;
-        socket.connect(address).map_err(away)?;
-        Ok(socket.local_addr().map_err(away)?.ip())
+        self.client.own_address().map_err(|failure| self.error("be reached", failure))
     }
 
     /// Makes the drivers of a run. If that fails, nothing of them is left, or the error says what is.
@@ -150,7 +120,7 @@ impl Cluster {
                 }
             };
             if is_over || Instant::now() >= until {
-                let (run, namespace) = (run.to_owned(), self.namespace.clone());
+                let (run, namespace) = (run.to_owned(), self.namespace().to_owned());
                 return Err(PodsError::Left { what, why, run, namespace });
             }
             std::thread::sleep(AGAIN);
@@ -188,30 +158,23 @@ impl Cluster {
     }
 
     fn make(&self, group: &str, kind: &str, manifest: &Manifest) -> Result<Value, PodsError> {
-        let doing = format!("make a {} in the namespace {}", manifest.kind, self.namespace);
+        let doing = format!("make a {} in the namespace {}", manifest.kind, self.namespace());
         let wrong = |error: serde_json::Error| PodsError::Refused {
             doing: doing.clone(),
             message: error.to_string(),
         };
         let object = serde_json::to_value(manifest).map_err(wrong)?;
-        let path = format!("{}?fieldManager=tidemark&fieldValidation=Strict", self.path(group, kind));
-        self.client.ask("POST", &path, Some(&object)).map_err(|failure| self.error(&doing, failure))
+        let path = self.client.path(group, kind);
+        self.client.create(&path, &object).map_err(|failure| self.error(&doing, failure))
     }
 
     /// Whether there was something to delete.
     fn delete(&self, group: &str, kind: &str, name: &str) -> Result<bool, Failure> {
-        let path = format!("{}/{name}?propagationPolicy=Background", self.path(group, kind));
-        match self.client.ask("DELETE", &path, None) {
-            Ok(_) => Ok(true),
-            Err(failure) if failure.is_missing() => Ok(false),
-            Err(failure) => Err(failure),
-        }
+        self.client.delete(&format!("{}/{name}", self.client.path(group, kind)))
     }
 
     fn list<T: DeserializeOwned>(&self, group: &str, kind: &str, query: &str) -> Result<Vec<T>, Failure> {
-        let answer = self.client.ask("GET", &format!("{}?{query}", self.path(group, kind)), None)?;
-        let list: Result<List<T>, _> = serde_json::from_value(answer);
-        list.map(|list| list.items).map_err(|error| Failure::Away(format!("{kind} cannot be read: {error}")))
+        self.client.list(&self.client.path(group, kind), query)
     }
 
     fn of_run<T: DeserializeOwned>(&self, kind: &str, run: &str) -> Result<Vec<T>, Failure> {
@@ -231,10 +194,6 @@ impl Cluster {
         let claims = self.of_run("persistentvolumeclaims", run);
         let claims = claims.map_err(|failure| self.error("list claims", failure))?;
         Ok(State { pods, claims, events })
-    }
-
-    fn path(&self, group: &str, kind: &str) -> String {
-        format!("/{group}/namespaces/{}/{kind}", self.namespace)
     }
 
     fn error(&self, doing: &str, failure: Failure) -> PodsError {

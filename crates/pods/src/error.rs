@@ -1,6 +1,6 @@
 //! What went wrong between us and an API server, in a sentence that says what to do.
 
-use crate::client::Failure;
+use tidemark_apiserver::Failure;
 
 /// Why pods were not made, did not come, or were not removed.
 #[derive(Debug, thiserror::Error)]
@@ -64,9 +64,9 @@ impl PodsError {
 
     /// Of a request `doing` something at `server`.
     pub(crate) fn of(server: &str, doing: &str, failure: Failure) -> Self {
+        let is_forbidden = failure.is_forbidden();
         match failure {
-            // A quota that is used up has the same status, and other words.
-            Failure::Status(403, message) if message.contains(" cannot ") => Self::Forbidden(message),
+            Failure::Status(_, message) if is_forbidden => Self::Forbidden(message),
             Failure::Status(401, _) => {
                 Self::Config(format!("the API server {server} does not know this user"))
             }

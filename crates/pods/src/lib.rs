@@ -1,6 +1,6 @@
 //! Drivers as pods of Kubernetes: made for a run, waited for, removed.
 //!
-//! [`Cluster`] reaches an API server as `kubectl` does. [`Cluster::start`] makes the objects of `tidemark_kubernetes::Drivers`;
+//! [`Cluster::start`] makes the objects of `tidemark_kubernetes::Drivers`;
 //! what it gives is told which drivers have joined ([`Running::wait`]), says why others do not, and removes everything at the end.
 //! While a run goes on nothing here is needed: drivers talk to their controller, and not to the API server.
 //!
@@ -8,19 +8,17 @@
 //! |---|---|
 //! | `cluster` | an API server: objects are made, listed and removed |
 //! | `running` | the pods of one run |
-//! | `kubeconfig`, `client` | how it is found and asked |
 //! | `objects` | what we read of its objects |
 //! | `trouble` | why a driver does not come: pure |
 //! | `error` | what went wrong, in a sentence |
 
-mod client;
 mod cluster;
 mod error;
-mod kubeconfig;
 mod objects;
 mod running;
 mod trouble;
 
-pub use cluster::{Cluster, Found, Which};
+pub use cluster::{Cluster, Found};
 pub use error::PodsError;
 pub use running::{Running, Waiting};
+pub use tidemark_apiserver::Which;

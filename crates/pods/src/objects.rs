@@ -10,13 +10,6 @@ pub(crate) struct Metadata {
     pub(crate) creation_timestamp: String,
 }
 
-/// A list of objects.
-#[derive(Debug, Deserialize)]
-pub(crate) struct List<T> {
-    #[serde(default = "Vec::new")]
-    pub(crate) items: Vec<T>,
-}
-
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Job {
