@@ -13,38 +13,66 @@ mkdir -p "$logs"
 format()  { $cargo fmt --all --check; }
 clippy()  { $cargo clippy --locked --workspace --all-targets -- -D warnings; }
 unit()    { $cargo test --locked --workspace --no-fail-fast; }
-# The same build. One at a time: these bring up clusters of their own. What only measures says so in its name.
+# The same build. Tests of documentation are the others'. One at a time: these bring up clusters of their own. What only measures says so in its name.
 # Trino is 820 MB to download, and Kubernetes takes minutes to build: their tests, and they alone, are called trino_... and
 # kubernetes_..., and run by themselves.
-e2e()     { $cargo test --locked --workspace --no-fail-fast -- --ignored --test-threads=1 --skip measures_ --skip trino_ --skip kubernetes_; }
+e2e()     { $cargo test --locked --workspace --tests --no-fail-fast -- --ignored --test-threads=1 --skip measures_ --skip trino_ --skip kubernetes_; }
 trino()   { $cargo test --locked --workspace --no-fail-fast -- --ignored --test-threads=1 trino_; }
 kubernetes() { $cargo test --locked -p tidemark-lab -p tidemark-kubernetes -p tidemark-apiserver -p tidemark-pods --no-fail-fast -- --ignored --test-threads=1 kubernetes_; }
 console() { (cd console && npm run lint && npm test); }
 
-checks=("$@")
-[ ${#checks[@]} -gt 0 ] || checks=(format clippy unit e2e console)
-summary=()
-code=0
-for check in "${checks[@]}"; do
-  if [ "$check" = console ] && ! command -v npm >/dev/null && [ "${CI:-}" != true ]; then
-    summary+=("$(printf '%-8s skipped: npm is not installed' "$check")")
-    continue
-  fi
+# Runs a check, notes what it says and how long it took, and sums it up in a file.
+check() {
+  local check=$1 began=$SECONDS ended took
   echo "== $check"
-  began=$SECONDS
   "$check" 2>&1 | tee "$logs/$check.log"
   ended=${PIPESTATUS[0]}
   took=$(printf '%d:%02d min' $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60)))
-  if [ "$ended" -eq 0 ]; then
-    summary+=("$(printf '%-8s passed  %s' "$check" "$took")")
-  else
-    code=1
-    summary+=("$(printf '%-8s FAILED  %s, see %s' "$check" "$took" "$logs/$check.log")")
-    while read -r line; do summary+=("           $line"); done < <(
-      grep -E '^test .* \.\.\. FAILED|^error(\[|:)| FAIL  |^Diff in ' "$logs/$check.log" | sort -u | head -n 20)
+  {
+    if [ "$ended" -eq 0 ]; then
+      printf '%-8s passed  %s\n' "$check" "$took"
+    else
+      printf '%-8s FAILED  %s, see %s\n' "$check" "$took" "$logs/$check.log"
+      grep -E '^test .* \.\.\. FAILED|^error(\[|:)| FAIL  |^Diff in ' "$logs/$check.log" | sort -u | head -n 20 | sed 's/^/           /'
+    fi
+    grep -hoE 'SKIPPED: .*' "$logs/$check.log" | sort | uniq -c | sed 's/^ */           /'
+  } >"$logs/$check.sum"
+}
+
+checks=("$@")
+[ ${#checks[@]} -gt 0 ] || checks=(format clippy unit e2e console)
+if [[ " ${checks[*]} " = *" console "* && "${CI:-}" != true ]] && ! command -v npm >/dev/null; then
+  echo "console skipped: npm is not installed"
+  checks=("${checks[@]/console/}")
+fi
+beside=
+for check in ${checks[*]}; do
+  rm -f "$logs/$check.sum"
+  # These mostly wait for servers: everything else runs meanwhile, as soon as all tests are built.
+  if [ "$check" = e2e ] && [ ${#checks[@]} -gt 1 ]; then
+    beside=e2e
   fi
-  while read -r line; do summary+=("           $line"); done < <(grep -hoE 'SKIPPED: .*' "$logs/$check.log" | sort | uniq -c)
 done
+if [ -n "$beside" ]; then
+  echo "== the tests are built"
+  $cargo test --locked --workspace --no-run || beside=
+fi
+if [ -n "$beside" ]; then
+  echo "== e2e goes on beside the others; what it says is in $logs/e2e.log, and below when it is over"
+  check e2e >/dev/null &
+fi
+for check in ${checks[*]}; do
+  [ "$check" = "$beside" ] || check "$check"
+done
+if [ -n "$beside" ]; then
+  wait
+  echo "== e2e"
+  cat "$logs/e2e.log"
+fi
+code=0
 echo "== summary"
-printf '%s\n' "${summary[@]}"
+for check in ${checks[*]}; do
+  cat "$logs/$check.sum" || code=1
+  ! grep -q "^$check *FAILED" "$logs/$check.sum" || code=1
+done
 exit $code
