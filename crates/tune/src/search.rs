@@ -5,7 +5,7 @@ use crate::design;
 use crate::effects::{Effect, Effects, effects};
 use crate::gaussian::{Belief, Mean};
 
-use tidemark_judge::statistics::{Difference, SIGNIFICANT, detectable};
+use tidemark_judge::statistics::{Difference, SIGNIFICANT, detectable_in_pairs};
 use tidemark_measure::rng::Rng;
 use tidemark_measure::tuning::{Configuration, Space, TakesEffect};
 
@@ -531,12 +531,13 @@ impl Search<'_> {
         let spread = self.some_noise().sqrt();
         // Half of what it seems to be: of many that were looked at, the best seems better than it is.
         let needed = (PAIRS_LEAST..pairs).find(|runs| {
-            detectable(*runs, 1, spread, SIGNIFICANT).is_some_and(|least| least < gain.exp_m1() / 2.0)
+            detectable_in_pairs(*runs, spread, SIGNIFICANT).is_some_and(|least| least < gain.exp_m1() / 2.0)
         });
         self.prove(&winner, needed.unwrap_or(pairs))
     }
 
-    /// Measures the winner and the baseline in turns, and compares them.
+    /// Measures the winner and the baseline in turns, and compares them pair by pair: a machine that drifts from one pair to the next makes
+    /// both alike.
     fn prove(&mut self, winner: &Configuration, pairs: u32) -> Result<End, Missing> {
         let baseline = self.problem.tuning.space.baseline();
         let mut trials = Vec::new();
@@ -553,27 +554,27 @@ impl Search<'_> {
             }
         }
         let outcomes = self.seen(trials)?;
-        let of = |configuration: &Configuration| {
-            let own = outcomes.iter().filter(|(trial, _)| trial.configuration == *configuration);
-            let values: Vec<f64> = own
-                .filter_map(|(_, outcome)| match outcome {
-                    Outcome::Value(value) => Some(*value),
-                    Outcome::Outside => None,
-                })
-                .collect();
-            let outside = pairs - values.len() as u32;
-            (values, outside)
+        let value = |configuration: &Configuration, pair: u32| {
+            let is_own =
+                |trial: &Trial| trial.configuration == *configuration && trial.repeat == UNSEEN + pair;
+            outcomes.iter().find(|(trial, _)| is_own(trial)).and_then(|(_, outcome)| match outcome {
+                Outcome::Value(value) => Some(*value),
+                Outcome::Outside => None,
+            })
         };
-        let ((winner, winner_outside), (baseline, baseline_outside)) = (of(winner), of(&baseline));
-        let difference = Difference::between(&winner, &baseline);
+        let both: Vec<_> = (0..pairs).map(|pair| (value(winner, pair), value(&baseline, pair))).collect();
+        let paired: Vec<(f64, f64)> = both.iter().filter_map(|(own, other)| (*own).zip(*other)).collect();
+        let winner: Vec<f64> = both.iter().filter_map(|(own, _)| *own).collect();
+        let baseline: Vec<f64> = both.iter().filter_map(|(_, other)| *other).collect();
+        let difference = Difference::paired(&paired);
         let proof = Proof {
             ratio: difference.map(|difference| difference.ratio()),
             interval: difference.and_then(|difference| difference.interval(SIGNIFICANT)),
             p: difference.and_then(|difference| difference.p()),
+            winner_outside: pairs - winner.len() as u32,
+            baseline_outside: pairs - baseline.len() as u32,
             winner,
             baseline,
-            winner_outside,
-            baseline_outside,
         };
         let end = self.verdict(&proof);
         self.conclusion.proof = Some(proof);

@@ -25,6 +25,8 @@ pub(super) struct Measured<'a> {
     /// The turn of every repeat, and when its run was begun: nanoseconds since 1970 UTC, or 0.
     pub(super) turns: Vec<u32>,
     pub(super) begun: Vec<u64>,
+    /// Its number: those of one number have the same seed.
+    pub(super) numbers: Vec<u32>,
     /// The conditions of the service level.
     pub(super) checks: Vec<Check>,
     /// On which side of it every repeat was; none without one.
@@ -196,6 +198,7 @@ fn weigh<'r>(evaluation: &Evaluation, mut gathered: Gathered<'r, '_>) -> Measure
         open: all.iter().any(Pooled::is_open),
         turns: repeats.iter().map(|one| one.turn).collect(),
         begun: repeats.iter().map(|one| one.begun).collect(),
+        numbers: repeats.iter().map(|one| one.number).collect(),
         checks,
         sides,
         faults,
@@ -209,6 +212,7 @@ struct Repeat<'r, 'a> {
     turn: u32,
     /// When the run was begun: nanoseconds since 1970 UTC, or 0.
     begun: u64,
+    number: u32,
     stages: Vec<&'a Stage>,
     /// What the rules say of it.
     findings: Vec<&'r Finding>,
@@ -220,7 +224,8 @@ fn repeats<'r, 'a>(evaluation: &Evaluation, gathered: &Gathered<'r, 'a>) -> Vec<
     let repeat = |entry: &'r Entry<'a>, stages: Vec<&'a Stage>| {
         let findings = stages.iter().flat_map(|stage| concerning(&entry.findings, stage)).collect();
         let (run, begun) = (entry.run.id, entry.run.started_unix_ns);
-        Repeat { run, turn: entry.member.turn, begun, stages, findings }
+        let (turn, number) = (entry.member.turn, entry.member.repeat);
+        Repeat { run, turn, begun, number, stages, findings }
     };
     let runs = gathered.runs.iter();
     match evaluation.repeats {

@@ -135,9 +135,29 @@ fn pair<'m, 'a>(
 ) -> Option<Pair<'m, 'a>> {
     let (own, other) = (estimate(one, metric)?, estimate(baseline, metric)?);
     let ratio = ratio(&own.values, &other.values)?;
-    let difference = Difference::between(&own.values, &other.values);
+    let difference = match evaluation.tuning {
+        // Its proof is measured in pairs.
+        Some(_) => Difference::paired(&paired((one, own), (baseline, other))),
+        None => Difference::between(&own.values, &other.values),
+    };
+    let ratio = difference.map_or(ratio, |difference| difference.ratio());
     let apart = is_in_time(evaluation) && is_apart(one, baseline);
     Some(Pair { one, baseline, metric, ratio, difference, apart })
+}
+
+/// The values of repeats of one number.
+fn paired(
+    (one, own): (&Measured<'_>, &Estimate),
+    (baseline, other): (&Measured<'_>, &Estimate),
+) -> Vec<(f64, f64)> {
+    // An estimate without the value of some repeat does not say of which.
+    let numbered = |measured: &Measured<'_>, estimate: &Estimate| -> Vec<(u32, f64)> {
+        let numbers = measured.numbers.iter().copied().zip(estimate.values.iter().copied());
+        numbers.filter(|_| measured.numbers.len() == estimate.values.len()).collect()
+    };
+    let others = numbered(baseline, other);
+    let pair = |(number, value)| Some((value, others.iter().find(|(other, _)| *other == number)?.1));
+    numbered(one, own).into_iter().filter_map(pair).collect()
 }
 
 /// Whether the order of turns was that of time, and was chosen: two stored results are apart by nature, and tables say nothing of it.

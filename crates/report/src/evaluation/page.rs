@@ -235,13 +235,19 @@ fn nodes(panels: &[Panel<'_>], subject: &Subject<'_>) -> Markup {
 fn all_findings(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Markup {
     let all = &subject.assessment.findings;
     let table = tables::comparisons(subject, panels);
+    let method = match subject.evaluation.tuning {
+        Some(_) => {
+            "Ratios are geometric means of those of pairs, measured one beside the other (Student's test of pairs, on logarithms)."
+        }
+        None => "Ratios are of geometric means over the repeats (Welch's test on logarithms).",
+    };
     html! {
         @if all.is_empty() { (paragraph("", "None.")) } @else { (findings(all)) }
         @if !table.is_empty() {
             h3 { "Comparisons and their tests" } "\n"
             (maybe_folded("All comparisons", &table, MOST_ROWS))
             p class="legend" {
-                "Ratios are of geometric means over the repeats (Welch's test on logarithms). Intervals, p and results are \
+                (method) " Intervals, p and results are \
                  one procedure: all intervals of this page hold at once with 95 % (Bonferroni; half of the 5 % for the means \
                  over cells, half for single cells), and p is below 0.05 exactly where the interval leaves 1 out. Seen from: \
                  the smallest difference that four of five such evaluations would find."
