@@ -20,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest answer that is read, bytes: a namespace may have many events.
 const LONGEST: u64 = 256 << 20;
 
+/// The longest reason of a refusal, characters: a message may quote the whole object.
+const LONGEST_REASON: usize = 2_000;
+
 /// What objects are marked with, and what owns the fields that are applied (`managedFields`).
 const MANAGER: &str = "fieldManager=tidemark&fieldValidation=Strict";
 
@@ -314,7 +317,11 @@ impl Session {
             return Ok(body);
         }
         let said: Status = serde_json::from_str(&read(&mut body)?).unwrap_or_default();
-        let message = if said.message.is_empty() { format!("status {status}") } else { said.message };
+        let message = match said.message.char_indices().nth(LONGEST_REASON) {
+            _ if said.message.is_empty() => format!("status {status}"),
+            Some((end, _)) => format!("{} ...", &said.message[..end]),
+            None => said.message,
+        };
         Err(Failure::Status(status, message))
     }
 }

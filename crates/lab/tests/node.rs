@@ -148,7 +148,7 @@ fn kubernetes_has_a_node_that_runs_pods_and_leaves_nothing() {
     }
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().canonicalize().unwrap().join("lab");
-    let down = Down(dir.clone());
+    let _down = Down(dir.clone());
     let options = KubernetesOptions { node: true, ..KubernetesOptions::new(&dir) };
     let kubernetes = Kubernetes::up(&options, &mut say).unwrap();
     let status = kubernetes.status().unwrap();
@@ -197,7 +197,7 @@ fn kubernetes_has_a_node_that_runs_pods_and_leaves_nothing() {
     assert_eq!(get(&kept, "/apis/batch/v1/namespaces/default/jobs/first")["status"]["succeeded"], 2);
     assert_eq!(run(&kept, "third").len(), 2);
 
-    drop(down);
+    lab::down(&dir, true, &mut say).unwrap();
     let left = Command::new("find").arg(&dir).output().unwrap().stdout;
     assert_eq!(String::from_utf8_lossy(&left), "", "nothing is left");
     assert_eq!(traces(&dir, &host), [] as [String; 0]);

@@ -42,7 +42,7 @@ pub(crate) struct On {
     pub(crate) memory: Option<Quantity>,
     /// Address of this machine that pods reach, and a port [default: the address from which this machine reaches the API server, and
     /// any free port]
-    #[arg(long, value_name = "ADDRESS[:PORT]", requires = "on", value_parser = advertised)]
+    #[arg(long, value_name = "ADDRESS[:PORT]", requires = "on", value_parser = reached)]
     pub(crate) advertise: Option<Advertised>,
     /// Give up when not all drivers have joined within this time
     #[arg(long, value_name = "DURATION", requires = "on", default_value = "5m", value_parser = period)]
@@ -98,6 +98,17 @@ fn advertised(text: &str) -> Result<Advertised, String> {
             Ok(Advertised { host: host.to_owned(), port })
         }
         _ => Err("write an address of this machine, such as 10.0.0.5 or 10.0.0.5:19089".to_owned()),
+    }
+}
+
+/// Where pods are told to connect to.
+fn reached(text: &str) -> Result<Advertised, String> {
+    let advertised = advertised(text)?;
+    match advertised.ip() {
+        Some(ip) if ip.is_unspecified() => {
+            Err(format!("pods cannot connect to {ip}: name the address of this machine that they reach"))
+        }
+        _ => Ok(advertised),
     }
 }
 
