@@ -131,6 +131,11 @@ fn commands_apply_what_was_found_and_undo_it() {
     assert_eq!(now(), original, "the search has left everything as it was");
     let settings = found["settings"].as_str().unwrap();
     let tune = |arguments: &[&str]| place.tidemark(&[&["tune", file, "--run-commands"], arguments].concat());
+    let others = std::fs::read_to_string(settings).unwrap().replacen("of: \"", "of: \"another-", 1);
+    let others = place.write("others.yaml", &others);
+    let refused = tune(&["--apply", others.to_str().unwrap()]);
+    assert!(refused.code == 2 && refused.stderr.contains("the settings of `another-"), "{}", refused.stderr);
+    assert_eq!(now(), original);
     let applied = tune(&["--apply", settings, "--json"]);
     assert_eq!(applied.code, 0, "{}", applied.stderr);
     assert_ne!(now(), original);

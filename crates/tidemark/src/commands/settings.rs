@@ -24,6 +24,9 @@ use tidemark_tune::{End, look_at};
 /// What is said where nothing tells which settings are in effect.
 const UNKNOWN: &str = "nothing says which settings are in effect: commands under `show` in the arm, which print them, would prove it";
 
+/// The key of a file of settings that names the search which found them.
+const OF: &str = "of";
+
 /// Puts the better settings of a file into effect, keeps what was in effect before, and shows what has changed.
 pub(super) fn apply(
     source: &Source,
@@ -46,7 +49,7 @@ pub(super) fn apply(
         kept = before.exists();
         Ok(())
     };
-    let configuration = read(file, "apply", tuning)?;
+    let configuration = read(file, "apply", source, tuning)?;
     let Some(applied) = set(source, &configuration, arguments, &mut keep, terminal)? else {
         return Ok(Exit::Interrupted);
     };
@@ -85,7 +88,7 @@ pub(super) fn undo(
 ) -> Result<Exit, Stop> {
     let path = before(file);
     let known = known(&path)?;
-    let configuration = read(file, "undo", tuning)?;
+    let configuration = read(file, "undo", source, tuning)?;
     let Some(applied) = set(source, &configuration, arguments, &mut |_| Ok(()), terminal)? else {
         return Ok(Exit::Interrupted);
     };
@@ -187,11 +190,17 @@ fn show_changes(changes: &[Change], headings: [&str; 2], terminal: Terminal) {
     terminal.print(&aligned(&rows, 3));
 }
 
-/// Reads the settings under a key of a file that a search has written.
-fn read(file: &Path, key: &str, tuning: &Tuning) -> Result<Configuration, Stop> {
+/// Reads the settings under a key of a file that a search has written. Those of another search may have the same names.
+fn read(file: &Path, key: &str, source: &Source, tuning: &Tuning) -> Result<Configuration, Stop> {
     let wrong = |what: String| Stop::usage(format!("{}: {what}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let root = tree::parse(&text).map_err(|error| wrong(error.message))?;
+    let name = &source.evaluation.name;
+    if let Some(Value::Scalar(other)) = root.entry(OF).map(|entry| &entry.node.value)
+        && other != name
+    {
+        return Err(wrong(format!("these are the settings of `{other}`, and {} is `{name}`", source.path)));
+    }
     let entry = root.entry(key).ok_or_else(|| wrong(format!("it has no `{key}`")))?;
     let value = |setting: &tidemark_measure::tuning::Setting| {
         let name = &setting.name;
@@ -217,10 +226,11 @@ pub(super) fn keep(
         evaluation.name.replace('\n', " "),
         evaluation.provenance.path
     );
+    // JSON's texts are YAML's.
+    let _ = writeln!(text, "{OF}: {}", json!(evaluation.name));
     for (key, configuration) in [("apply", winner), ("undo", tuning.space.baseline())] {
         let _ = writeln!(text, "{key}:");
         for (name, value) in tuning.space.pairs(&configuration) {
-            // JSON's texts are YAML's.
             let _ = writeln!(text, "  {name}: {}", json!(value));
         }
     }
