@@ -2,7 +2,7 @@
 
 use crate::conclusion::{Conclusion, End, Outcome, Phase, Problem, Proof, Seen, Standing, Trial};
 use crate::design;
-use crate::effects::{Effect, Effects, effects};
+use crate::effects::{Effect, Effects, Verdict, effects};
 use crate::gaussian::{Belief, Mean};
 
 use tidemark_judge::statistics::{Difference, SIGNIFICANT, detectable_in_pairs};
@@ -127,10 +127,10 @@ impl Search<'_> {
             return Ok(End::NoTime);
         }
         let Some(mut found) = self.effects(&all) else { return self.decide(&[], pairs) };
-        let is_suspected = |effect: &Effect| effect.p.min(effect.suspected) < SURVIVES;
+        let is_open = |effect: &Effect| effect.verdict == Verdict::CannotTell;
         let more = self.left(pairs) / once;
-        if !found.shows_something() && found.effects.iter().any(is_suspected) && more > 0 {
-            // What is suspected and not shown is looked at again, with the runs that are left.
+        if !found.shows_something() && found.effects.iter().any(is_open) && more > 0 {
+            // That it cannot be told is no answer while there are runs left.
             let again: Vec<_> = std::iter::repeat_n(&all[..once_rows], more).flatten().cloned().collect();
             self.measure(Phase::Screening, &again, more * baselines(once_rows).max(3))?;
             found = self.effects(&all).unwrap_or(found);

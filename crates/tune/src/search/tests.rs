@@ -388,7 +388,7 @@ fn the_least_runs_are_enough() {
 }
 
 #[test]
-fn what_is_suspected_is_looked_at_again_with_the_runs_that_are_left() {
+fn what_cannot_be_told_is_looked_at_again_with_the_runs_that_are_left() {
     // One setting of three does something, as much as the runs vary.
     let mut target = storage();
     target.space.settings.truncate(1);
