@@ -57,6 +57,8 @@ pub struct Drivers<'a> {
     pub count: u32,
     /// What they are.
     pub pods: &'a Pods,
+    /// What takes all of it along when it is deleted, if not only the process that made them.
+    pub owner: Option<Owner>,
 }
 
 impl Drivers<'_> {
@@ -76,7 +78,12 @@ impl Drivers<'_> {
             ttl_seconds_after_finished: KEPT,
             template: PodTemplate { metadata: Labelled { labels: self.labels() }, spec: self.pod() },
         };
-        self.manifest("batch/v1", "Job", Body::Spec { spec: Spec::Job(Box::new(spec)) }, Vec::new())
+        self.manifest(
+            "batch/v1",
+            "Job",
+            Body::Spec { spec: Spec::Job(Box::new(spec)) },
+            self.owner.iter().cloned().collect(),
+        )
     }
 
     /// The Secret, owned by the Job of this `uid`; `None` while there is none.

@@ -34,10 +34,10 @@ pub use layout::{
     Cache, Cluster, Deployment, FailureDomain, FileSystem, Gateways, Layout, Media, Monitors, ObjectStore,
     Pool, Template,
 };
-pub use manifest::{Manifest, NotWritten, yaml};
+pub use manifest::{Manifest, NotWritten, Owner, yaml};
 pub use needs::{Claimed, Needs};
 pub use pods::{
-    Access, IMAGE, MOST_PODS, Mode, PODS, Pods, Seccomp, Spread, Volume, image, namespace, pods, processors,
-    size,
+    Access, IMAGE, MOST_PODS, Mode, PODS, Pods, Seccomp, Spread, Volume, class, image, namespace, pods,
+    processors, size,
 };
 pub use quantity::Quantity;

@@ -45,13 +45,18 @@ pub(crate) struct Metadata {
     pub(crate) owner_references: Vec<Owner>,
 }
 
-#[derive(Debug, Serialize)]
+/// What takes an object along when it is deleted.
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Owner {
-    pub(crate) api_version: &'static str,
-    pub(crate) kind: &'static str,
-    pub(crate) name: String,
-    pub(crate) uid: String,
+pub struct Owner {
+    /// The version of the interface that it belongs to.
+    pub api_version: &'static str,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Its number, which no other object ever has.
+    pub uid: String,
 }
 
 /// What a resource says; some have no `spec`.

@@ -295,6 +295,14 @@ pub fn image(text: &str) -> Result<String, String> {
     read(&IMAGE_NAME, text)
 }
 
+/// The name of a storage class.
+///
+/// # Errors
+/// It cannot be one: a sentence.
+pub fn class(text: &str) -> Result<String, String> {
+    read(&SUBDOMAIN, text)
+}
+
 fn read<T>(kind: &Parsed<T>, text: &str) -> Result<T, String> {
     (kind.1)(text).map_err(|problem| format!("{}: {}", problem.message, problem.help))
 }

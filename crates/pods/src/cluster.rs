@@ -34,6 +34,8 @@ pub struct Found {
     pub is_over: bool,
     /// When they were made, as the API server writes it.
     pub since: String,
+    /// The Evaluation that owns them, if an operator has made them.
+    pub evaluation: Option<String>,
 }
 
 impl Cluster {
@@ -100,6 +102,12 @@ impl Cluster {
             count: job.spec.completions,
             is_over: job.status.conditions.iter().any(Condition::ends_a_job),
             since: job.metadata.creation_timestamp,
+            evaluation: job
+                .metadata
+                .owner_references
+                .into_iter()
+                .find(|one| one.kind == "Evaluation")
+                .map(|one| one.name),
         });
         Ok(found.collect())
     }

@@ -8,6 +8,14 @@ pub(crate) struct Metadata {
     pub(crate) name: String,
     pub(crate) uid: String,
     pub(crate) creation_timestamp: String,
+    pub(crate) owner_references: Vec<OwnerReference>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct OwnerReference {
+    pub(crate) kind: String,
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -113,7 +113,7 @@ fn cluster(kubeconfig: &Path) -> Cluster {
 }
 
 fn drivers<'a>(run: &'a str, pods: &'a Pods) -> Drivers<'a> {
-    Drivers { run, namespace: None, count: 2, pods }
+    Drivers { run, namespace: None, count: 2, pods, owner: None }
 }
 
 fn refusal(cluster: &Cluster, drivers: &Drivers<'_>) -> String {

@@ -43,7 +43,7 @@ fn read(text: &str) -> Result<Pods, String> {
 }
 
 fn manifests(pods: &Pods, count: u32) -> [Manifest; 2] {
-    let drivers = Drivers { run: "tidemark-a-run-x7", namespace: Some("bench"), count, pods };
+    let drivers = Drivers { run: "tidemark-a-run-x7", namespace: Some("bench"), count, pods, owner: None };
     let reach = Reach {
         url: "https://10.0.0.5:19089".to_owned(),
         trust: "sha256:00".to_owned(),

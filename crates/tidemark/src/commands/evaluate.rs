@@ -2,7 +2,7 @@
 
 use super::assessment::{self, Judged};
 use super::document::Evaluation as Source;
-use super::outcome::{self, open_store};
+use super::outcome::{self, Means, open_store};
 use super::{settings, tune};
 use crate::cli;
 use crate::exit::{Exit, Stop};
@@ -30,6 +30,7 @@ use tidemark_tune::look_at;
 pub(crate) fn execute(
     source: Source,
     arguments: &cli::Run,
+    means: Means,
     store_path: Option<PathBuf>,
     terminal: Terminal,
 ) -> Result<Exit, Stop> {
@@ -57,8 +58,9 @@ pub(crate) fn execute(
     let beside = store_path.unwrap_or_else(tidemark_store::default_path);
     let registry = tidemark_engines::registry();
     let environment = Environment::process(&registry);
-    let options = options(arguments, &registry, beside.parent().map(PathBuf::from))?;
-    let mut screen = Screen::new(running, terminal);
+    let mut options = options(arguments, &registry, beside.parent().map(PathBuf::from))?;
+    options.run.backends = means.backends;
+    let mut screen = Screen::new(running, means.signals, terminal);
     let evaluated =
         evaluate::evaluate(&document, provenance, &options, &environment, store.as_mut(), &mut screen);
     let Evaluated { evaluation, runs, fresh, trouble } = evaluated.map_err(Stop::not_ready)?;
@@ -172,14 +174,8 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new(running: &cli::Running, terminal: Terminal) -> Self {
-        Self {
-            show: outcome::show(running, terminal),
-            terminal,
-            signals: Signals::listen(),
-            started: Instant::now(),
-            fresh: 0,
-        }
+    pub(super) fn new(running: &cli::Running, signals: Signals, terminal: Terminal) -> Self {
+        Self { show: outcome::show(running, terminal), terminal, signals, started: Instant::now(), fresh: 0 }
     }
 
     fn say(&self, text: &str) {

@@ -1,230 +1,26 @@
-//! `tidemark run --on kubernetes` and `tidemark kubernetes`: this process is the controller of driver pods.
+//! `tidemark kubernetes`: the image of driver pods, and what they have left.
 
-use super::document::Source;
-use super::outcome::{self, Means};
-use super::run;
-use crate::cli::{Advertised, KubernetesCommand, On, Place, RunOn};
+use super::driver_pods::{connect, refused};
+use crate::cli::KubernetesCommand;
 use crate::exit::{Exit, Stop};
-use crate::signals::Signals;
 use crate::terminal::Terminal;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher as _, Hasher as _};
-use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Duration;
-use tidemark_control::event::StopRequest;
-use tidemark_fleet::fleet::Presence;
-use tidemark_fleet::{Fleet, backend, fleet};
-use tidemark_kubernetes::{Drivers, MOST_PODS, Pods, Reach, run_name};
-use tidemark_measure::record::Note;
-use tidemark_plan::plan::{Plan, Wanted};
-use tidemark_plan::secret::Secret;
-use tidemark_pods::{Cluster, Found, PodsError, Running, Waiting, Which};
-use tidemark_serve::{DriverServer, ServeError};
+use tidemark_operator::{Install, manifests};
+use tidemark_pods::{Cluster, Found};
 
 /// How long what a run left behind may take to go.
 const REMOVAL: Duration = Duration::from_secs(120);
-
-/// What stands in a dry run for what is made anew for every run.
-const MADE: &str = "(made for each run)";
-
-/// Runs a workload on pods, or prints what they would be made of.
-pub(super) fn run(
-    source: Source,
-    arguments: &RunOn,
-    place: &Place,
-    store: Option<PathBuf>,
-    terminal: Terminal,
-) -> Result<Exit, Stop> {
-    let (mut plan, origin) = run::prepare(source, &arguments.run)?;
-    let on = &arguments.on;
-    let (pods, count) = pods(&plan, on)?;
-    if on.dry_run {
-        return print(&plan, &pods, count, terminal);
-    }
-    let cluster = connect(place.context.as_deref(), pods.namespace.as_deref())?;
-    let name = run_name(&plan.name, &mark());
-    let drivers = Drivers { run: &name, namespace: Some(cluster.namespace()), count, pods: &pods };
-    let names = drivers.names();
-    let fleet = Fleet::new(fleet::Options {
-        name: name.clone(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        silent_after: Duration::from_secs(2),
-        gone_after: Duration::from_secs(30),
-    });
-    tidemark_load::open_files::limit();
-    let (server, url) = listen(&fleet, &cluster, on.advertise.as_ref(), &name)?;
-    let reach = Reach {
-        url,
-        trust: format!("sha256:{}", server.fingerprint()),
-        token: Secret::new(server.token().reveal()),
-    };
-    let signals = Signals::listen();
-    plan.notes.push(Note { topic: "kubernetes".into(), text: described(&drivers) });
-    let say = |text: &str| {
-        if !arguments.run.running.quiet {
-            terminal.remark(text);
-        }
-    };
-    say(&format!(
-        "run {name}: driver pods in the namespace {}: {count}; they join at {}",
-        cluster.namespace(),
-        reach.url
-    ));
-    let running = cluster.start(&drivers, &reach).map_err(refused)?;
-    let joined = || {
-        let present = |name: &&String| {
-            let members = fleet.members();
-            members.iter().any(|member| member.hello.name == **name && member.presence == Presence::Present)
-        };
-        names.iter().filter(present).count() as u32
-    };
-    let waiting = Waiting {
-        joined: &joined,
-        stopped: &|| signals.stop_request() > StopRequest::None,
-        most: on.wait,
-        url: &reach.url,
-    };
-    let done = match running.wait(&waiting, &mut |news| say(news)) {
-        Err(PodsError::Stopped) => {
-            Err(Stop { exit: Exit::Interrupted, message: PodsError::Stopped.to_string() })
-        }
-        Err(error) => Err(refused(error)),
-        Ok(()) => {
-            let backends = backend::on(Arc::clone(&fleet), names.clone());
-            let means = Means { backends, signals };
-            outcome::execute(&plan, origin, &arguments.run.running, means, store, terminal)
-        }
-    };
-    say("removing the driver pods");
-    remove(running, &mut |text| terminal.remark(text));
-    done
-}
-
-/// What drivers are, by the document and the command line, and how many.
-fn pods(plan: &Plan, on: &On) -> Result<(Pods, u32), Stop> {
-    let count = match &plan.drivers.wanted {
-        Wanted::All => 1,
-        Wanted::Count(count) => *count,
-        Wanted::Named(_) => {
-            return Err(Stop::usage(
-                "the document names its drivers, and pods have names of their own: write a number in `drivers`",
-            ));
-        }
-    };
-    let count = on.drivers.unwrap_or(count);
-    if count > MOST_PODS {
-        return Err(Stop::usage(format!("{count} drivers are more than {MOST_PODS} pods")));
-    }
-    let mut works = plan.stages.iter().flat_map(|stage| &stage.works);
-    if let Some(work) = works.find(|work| work.driver.is_some()) {
-        let name = &work.name;
-        return Err(Stop::usage(format!(
-            "work `{name}` is pinned to a driver, and pods have names of their own: remove `driver`"
-        )));
-    }
-    let mut pods = plan.drivers.pods.clone().unwrap_or_default();
-    pods.namespace = on.namespace.clone().or(pods.namespace);
-    pods.image = on.image.clone().unwrap_or(pods.image);
-    pods.cpu = on.cpu.clone().unwrap_or(pods.cpu);
-    pods.memory = on.memory.clone().unwrap_or(pods.memory);
-    Ok((pods, count))
-}
-
-/// The manifests, without what is made anew for every run.
-fn print(plan: &Plan, pods: &Pods, count: u32, terminal: Terminal) -> Result<Exit, Stop> {
-    let name = run_name(&plan.name, "00000");
-    let drivers = Drivers { run: &name, namespace: pods.namespace.as_deref(), count, pods };
-    let reach = Reach { url: MADE.into(), trust: MADE.into(), token: MADE.into() };
-    let manifests = [drivers.job(), drivers.secret(&reach, None)];
-    terminal.print(&tidemark_kubernetes::yaml(&manifests).map_err(Stop::not_ready)?);
-    Ok(Exit::Done)
-}
-
-/// Listens where pods reach this process, and the address at which they do.
-fn listen(
-    fleet: &Arc<Fleet>,
-    cluster: &Cluster,
-    advertised: Option<&Advertised>,
-    run: &str,
-) -> Result<(DriverServer, String), Stop> {
-    let advertised = match advertised {
-        Some(advertised) => advertised.clone(),
-        None => {
-            let ip = cluster.own_address().map_err(refused)?;
-            if ip.is_loopback() {
-                return Err(Stop::not_ready(
-                    "the API server is on this machine, and pods do not reach 127.0.0.1: name an address of this machine that they \
-                     reach with --advertise, such as that of the bridge of their network",
-                ));
-            }
-            Advertised { host: ip.to_string(), port: 0 }
-        }
-    };
-    let names = format!("{run}-*");
-    let at =
-        |ip: IpAddr| DriverServer::start(Arc::clone(fleet), SocketAddr::new(ip, advertised.port), &names);
-    let everywhere = IpAddr::from(Ipv4Addr::UNSPECIFIED);
-    let server = match advertised.ip() {
-        None => at(everywhere),
-        Some(ip) => match at(ip) {
-            // It is that of something before this machine, which passes connections on.
-            Err(ServeError::Listen { source, .. }) if source.kind() == ErrorKind::AddrNotAvailable => {
-                at(everywhere)
-            }
-            server => server,
-        },
-    };
-    let server = server.map_err(Stop::not_ready)?;
-    let port = server.address().port();
-    let url = match advertised.ip() {
-        Some(ip) => format!("https://{}", SocketAddr::new(ip, port)),
-        None => format!("https://{}:{port}", advertised.host),
-    };
-    Ok((server, url))
-}
-
-/// What tells a run from others of the same name.
-fn mark() -> String {
-    format!("{:05x}", RandomState::new().build_hasher().finish() & 0xf_ffff)
-}
-
-/// For the report: where the load came from.
-fn described(drivers: &Drivers<'_>) -> String {
-    let Pods { image, cpu, memory, volume, .. } = drivers.pods;
-    let namespace = drivers.namespace.unwrap_or_default();
-    let mut text = format!(
-        "Driver pods of the image {image} in the namespace {namespace} of Kubernetes: {}, with {cpu} CPU and {memory} of memory each",
-        drivers.count
-    );
-    if let Some(volume) = volume {
-        text += &format!(", and {} of the storage class {} at {}", volume.size, volume.class, volume.path);
-    }
-    text + "."
-}
-
-/// Removes the pods of a run, and says what is known of those that have ended, and what is left.
-fn remove(running: Running<'_>, say: &mut dyn FnMut(&str)) {
-    running.ended().iter().for_each(|ended| say(ended));
-    if let Err(left) = running.remove() {
-        say(&format!("tidemark: {left}"));
-    }
-}
-
-fn connect(context: Option<&str>, namespace: Option<&str>) -> Result<Cluster, Stop> {
-    Cluster::connect(Which { context, namespace, kubeconfig: None }).map_err(refused)
-}
-
-fn refused(error: PodsError) -> Stop {
-    Stop::not_ready(error)
-}
 
 /// `tidemark kubernetes`.
 pub(crate) fn kubernetes(command: &KubernetesCommand, terminal: Terminal) -> Result<Exit, Stop> {
     match command {
         KubernetesCommand::Image { output, name } => image(output, name, terminal),
+        KubernetesCommand::Manifests { namespace, image, storage_class } => {
+            let install = Install { namespace, image, class: storage_class.as_deref() };
+            terminal.print(&manifests(install));
+            Ok(Exit::Done)
+        }
         KubernetesCommand::Clean { runs, all, context, namespace } => {
             let cluster = connect(context.as_deref(), namespace.as_deref())?;
             clean(&cluster, runs, *all, terminal)
@@ -309,6 +105,7 @@ mod tests {
             count: 2,
             is_over,
             since: String::new(),
+            evaluation: None,
         };
         let found = [run("ended", 0, true), run("busy", 2, false), run("beginning", 0, false)];
         let chosen = |names: &[&str], all| {

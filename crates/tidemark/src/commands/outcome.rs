@@ -42,6 +42,11 @@ pub(crate) struct Means {
 }
 
 impl Means {
+    /// This process.
+    pub(crate) fn local() -> Self {
+        Self { backends: Arc::new(Local), signals: Signals::listen() }
+    }
+
     /// This process, if the machine has the memory for the plan.
     pub(crate) fn here(plan: &Plan) -> Result<Self, Stop> {
         let (needed, there) =
@@ -53,7 +58,7 @@ impl Means {
                  fewer workers, or an embedded server with `place: disk`"
             )));
         }
-        Ok(Self { backends: Arc::new(Local), signals: Signals::listen() })
+        Ok(Self::local())
     }
 }
 

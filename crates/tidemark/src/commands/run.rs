@@ -17,12 +17,14 @@ pub(crate) fn run(arguments: &cli::RunOn, store: Option<PathBuf>, terminal: Term
     match (document::read(&run.file, terminal)?, &on.on) {
         (Opened::Workload(source), None) => execute(source, run, store, terminal),
         (Opened::Workload(source), Some(place)) => {
-            super::kubernetes::run(source, arguments, place, store, terminal)
+            super::driver_pods::run(source, arguments, place, store, terminal)
         }
-        (Opened::Evaluation(source), None) => super::evaluate::execute(source, run, store, terminal),
-        (Opened::Evaluation(_), Some(_)) => Err(Stop::usage(
-            "an evaluation does not run on Kubernetes from here: run its loads one by one, or submit it to `tidemark serve`",
-        )),
+        (Opened::Evaluation(source), None) => {
+            super::evaluate::execute(source, run, outcome::Means::local(), store, terminal)
+        }
+        (Opened::Evaluation(source), Some(place)) => {
+            super::driver_pods::evaluate(source, arguments, place, store, terminal)
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::outcome::write;
 use super::table::aligned;
 use crate::cli;
 use crate::exit::{Exit, Stop};
+use crate::signals::Signals;
 use crate::terminal::{Style, Terminal};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -165,7 +166,7 @@ fn set(
     let environment = Environment::process(&registry);
     let mut options = evaluate::options(&arguments.run, &registry, None)?;
     options.standing.clone_from(&arguments.to);
-    let mut screen = Screen::new(&arguments.run.running, terminal);
+    let mut screen = Screen::new(&arguments.run.running, Signals::listen(), terminal);
     put_into_effect(&source.evaluation, configuration, &options, &environment, keep, &mut screen)
         .map_err(Stop::not_ready)
 }

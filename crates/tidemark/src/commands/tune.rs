@@ -1,6 +1,7 @@
 //! `tidemark tune FILE`: searches for better settings.
 
 use super::document::{self, Opened};
+use super::outcome::Means;
 use super::table::aligned;
 use super::{evaluate, settings};
 use crate::cli;
@@ -40,7 +41,7 @@ pub(crate) fn tune(arguments: &cli::Tune, store: Option<PathBuf>, terminal: Term
         preview(tuning, seed, arguments.run.running.json, terminal);
         return Ok(Exit::Done);
     }
-    evaluate::execute(source, &arguments.run, store, terminal)
+    evaluate::execute(source, &arguments.run, Means::local(), store, terminal)
 }
 
 /// What would be tried first, without running anything.
