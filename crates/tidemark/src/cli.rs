@@ -7,7 +7,7 @@ mod layout;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
-pub(crate) use kubernetes::{Advertised, KubernetesCommand, On, Place, RunOn};
+pub(crate) use kubernetes::{Advertised, KubernetesCommand, On, Operator, Place, RunOn};
 pub(crate) use lab::{AnyLab, Lab, LabTrino, LabUp, WhichLab};
 pub(crate) use layout::LayoutCommand;
 use std::path::PathBuf;
@@ -106,6 +106,8 @@ pub(crate) enum Command {
     /// Make the image of driver pods on Kubernetes, and remove what they have left (see `tidemark run --on kubernetes`)
     #[command(subcommand)]
     Kubernetes(KubernetesCommand),
+    /// Carry out the Evaluations of a namespace of Kubernetes, as they are applied there
+    Operator(Operator),
     /// Print a completion script for a shell
     Completions {
         /// The shell

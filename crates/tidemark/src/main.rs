@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         Command::Lab(arguments) => commands::lab::lab(&arguments, terminal),
         Command::Layout(arguments) => commands::layout::layout(&arguments, terminal),
         Command::Kubernetes(arguments) => commands::kubernetes::kubernetes(&arguments, terminal),
+        Command::Operator(arguments) => commands::operator::operator(&arguments, terminal),
         Command::Completions { shell } => commands::manual::completions(shell, terminal),
         Command::Man { directory } => commands::manual::pages(&directory, terminal),
     };

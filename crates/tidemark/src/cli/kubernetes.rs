@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
-use tidemark_kubernetes::{IMAGE, Quantity, image, namespace, processors, size};
+use tidemark_kubernetes::{IMAGE, Quantity, class, image, namespace, processors, size};
 
 /// `tidemark run`: what is run, and where.
 #[derive(Args, Debug)]
@@ -112,6 +112,30 @@ fn reached(text: &str) -> Result<Advertised, String> {
     }
 }
 
+/// `tidemark operator`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Operator {
+    /// Directory for the result stores and reports of Evaluations
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Namespace whose Evaluations are carried out [default: the context's, or the pod's]
+    #[arg(long, value_name = "NAME", value_parser = namespace)]
+    pub(crate) namespace: Option<String>,
+    /// Context of the kubeconfig [default: the current one, or the account of the pod]
+    #[arg(long)]
+    pub(crate) context: Option<String>,
+    /// Image of drivers, where neither their Evaluation nor its document names one
+    #[arg(long, value_name = "NAME", default_value = IMAGE, value_parser = image)]
+    pub(crate) image: String,
+    /// Address of this process that driver pods reach, and a port [default: the address from which it reaches the API server, and any
+    /// free port]
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = reached)]
+    pub(crate) advertise: Option<Advertised>,
+    /// Give an Evaluation up when not all of its drivers have joined within this time
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = period)]
+    pub(crate) wait: Duration,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum KubernetesCommand {
     /// Write an image of this program for driver pods: an archive that containerd, Podman and Docker read, made without any of
@@ -123,6 +147,19 @@ pub(crate) enum KubernetesCommand {
         /// Name of the image
         #[arg(long, default_value = IMAGE, value_parser = image)]
         name: String,
+    },
+    /// Print what `tidemark operator` needs in a cluster: the resource Evaluation, rights, a Deployment and a volume for results. For
+    /// `kubectl apply -f -`
+    Manifests {
+        /// Namespace, which must exist
+        #[arg(long, default_value = "default", value_parser = namespace)]
+        namespace: String,
+        /// Image of the operator and of its drivers, see `tidemark kubernetes image`
+        #[arg(long, value_name = "NAME", default_value = IMAGE, value_parser = image)]
+        image: String,
+        /// Storage class of the volume [default: the cluster's]
+        #[arg(long, value_name = "CLASS", value_parser = class)]
+        storage_class: Option<String>,
     },
     /// Remove what runs have left behind whose process was killed
     Clean {

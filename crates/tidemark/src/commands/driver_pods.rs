@@ -319,3 +319,41 @@ pub(super) fn connect(context: Option<&str>, namespace: Option<&str>) -> Result<
 pub(super) fn refused(error: PodsError) -> Stop {
     Stop::not_ready(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(drivers: &str) -> Plan {
+        let text = format!(
+            "name: x\ntarget: mock\n{drivers}stages: [{{load: {{for: 1s, containers: 1, operations: [{{get: {{objects: 1}}}}]}}}}]\n"
+        );
+        let registry = tidemark_engines::registry();
+        tidemark_plan::document::read(&text, &Environment::process(&registry)).unwrap().plan
+    }
+
+    #[test]
+    fn all_loads_of_an_evaluation_are_on_the_same_pods() {
+        let asked = |drivers| On {
+            on: None,
+            drivers,
+            namespace: None,
+            image: None,
+            cpu: None,
+            memory: None,
+            advertise: None,
+            wait: Duration::ZERO,
+            dry_run: false,
+        };
+        let [none, two, three] = ["", "drivers: 2\n", "drivers: 3\n"].map(plan);
+        let large = plan("drivers: {use: 2, kubernetes: {memory: 2Gi}}\n");
+        let count = |plans: &[Plan], drivers| wanted(plans, &asked(drivers)).map(|(_, count)| count);
+        assert_eq!(count(std::slice::from_ref(&none), None).unwrap(), 1);
+        assert_eq!(count(&[two.clone(), two.clone()], None).unwrap(), 2);
+        let refused = count(&[two.clone(), three.clone()], None).unwrap_err().message;
+        assert!(refused.contains("one load wants 2 drivers and another 3"), "{refused}");
+        assert_eq!(count(&[two.clone(), three], Some(4)).unwrap(), 4, "the command line decides");
+        let refused = count(&[two, large], None).unwrap_err().message;
+        assert!(refused.contains("different pods"), "{refused}");
+    }
+}
