@@ -125,10 +125,10 @@ impl Drop for Cluster {
 
 /// Two arms, three repeats; `limits` are what the servers of the arms serve.
 fn document(limits: [&str; 2]) -> String {
-    let [whole, quarter] = limits;
+    let [whole, tenth] = limits;
     format!(
-        "name: quarters\nseed: 3\narms:\n  - {{name: whole, target: {{kind: embedded, limit: {whole}}}}}\n  \
-         - {{name: quarter, target: {{kind: embedded, limit: {quarter}}}}}\nloads:\n  - name: reads\n    stages:\n      \
+        "name: tenths\nseed: 3\narms:\n  - {{name: whole, target: {{kind: embedded, limit: '{whole}'}}}}\n  \
+         - {{name: tenth, target: {{kind: embedded, limit: '{tenth}'}}}}\nloads:\n  - name: reads\n    stages:\n      \
          - init: {{containers: 1}}\n      - prepare: {{workers: 4, containers: 1, objects: 1-20, sizes: 1KiB}}\n      \
          - load: {{workers: 4, warm_up: 200ms, for: 2s, containers: 1, operations: [{{get: {{objects: 1-20}}}}]}}\n      \
          - cleanup: {{workers: 4, containers: 1, objects: 1-20}}\n      - dispose: {{containers: 1}}\nrepeats: 3\n"
@@ -166,7 +166,7 @@ fn kubernetes_has_evaluations_carried_out_as_by_the_command_line_also_by_an_oper
 
     // What is wrong with a document is said with its place, once; what is the operator's is not read.
     cluster
-        .make("wrong", &json!({"document": document(["200/s", "50/s"]).replace("warm_up", "wurm_up")}))
+        .make("wrong", &json!({"document": document(["200/s", "20/s"]).replace("warm_up", "wurm_up")}))
         .unwrap();
     let ready = cluster.wait_for_phase("wrong", "Failed")["conditions"][0].clone();
     assert_eq!((&ready["status"], &ready["reason"]), (&"False".into(), &"Wrong".into()));
@@ -179,17 +179,24 @@ fn kubernetes_has_evaluations_carried_out_as_by_the_command_line_also_by_an_oper
     let message = cluster.wait_for_phase("foreign", "Failed")["conditions"][0]["message"].to_string();
     assert!(message.contains("refers to nothing but its variables"), "{message}");
 
-    // The value of one limit is in a Secret, whose bytes have the code of base64 for `50/s`.
-    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "limits"}, "data": {"quarter": "NTAvcw=="}});
+    // Variables come from the resource and from Secrets, and secrets are not told.
+    let s3 = "name: away\narms: [{name: a, target: {kind: s3, endpoints: ['${ENDPOINT}'], access_key: a, secret_key: '${KEY}'}}]\n\
+        loads: [{name: l, stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]}]\n";
+    cluster.make("unset", &json!({"document": s3})).unwrap();
+    let message = cluster.wait_for_phase("unset", "Failed")["conditions"][0]["message"].to_string();
+    assert!(message.contains("ENDPOINT is not set; list it under `spec.variables`"), "{message}");
+    // `hunter2` in base64.
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s3"}, "data": {"key": "aHVudGVyMg=="}});
     cluster.client.create("/api/v1/namespaces/default/secrets", &secret).unwrap();
-    let spec = json!({
-        "document": document(["${WHOLE}", "${QUARTER}"]),
-        "variables": [{"name": "WHOLE", "value": "200/s"}, {"name": "QUARTER", "secretKeyRef": {"name": "limits", "key": "quarter"}}],
-    });
-    let made = cluster.make("quarters", &spec).unwrap();
+    let variables = json!([{"name": "ENDPOINT", "value": "http://127.0.0.1:1"}, {"name": "KEY", "secretKeyRef": {"name": "s3", "key": "key"}}]);
+    cluster.make("away", &json!({"document": s3, "variables": variables})).unwrap();
+    let status = cluster.wait_for_phase("away", "Failed").to_string();
+    assert!(status.contains("connection refused by http://127.0.0.1:1"), "{status}");
+
+    let made = cluster.make("tenths", &json!({"document": document(["200/s", "20/s"])})).unwrap();
     cluster.make("later", &json!({"document": document(["100/s", "100/s"])})).unwrap();
     let before = wait("two runs", || {
-        Some(cluster.status("quarters")).filter(|status| status["runs"]["done"].as_u64() >= Some(2))
+        Some(cluster.status("tenths")).filter(|status| status["runs"]["done"].as_u64() >= Some(2))
     });
     assert_eq!((&before["phase"], &before["runs"]["of"]), (&"Running".into(), &6.into()), "{before}");
     assert_eq!(
@@ -198,12 +205,13 @@ fn kubernetes_has_evaluations_carried_out_as_by_the_command_line_also_by_an_oper
     );
     cluster.change("later", &json!({"suspend": true}));
     cluster.wait_for_phase("later", "Suspended");
+    assert!(!operator.said().contains("hunter2"), "{}", operator.said());
     operator.kill();
 
     let mut operator = cluster.operator();
-    let after = cluster.wait_for_phase("quarters", "Completed");
+    let after = cluster.wait_for_phase("tenths", "Completed");
     assert_eq!(after["runs"]["progress"], "6/6", "{after}");
-    assert!(after["verdict"].as_str().unwrap().contains("quarter is worse than whole"), "{after}");
+    assert!(after["verdict"].as_str().unwrap().contains("tenth is worse than whole"), "{after}");
     let directory = after["report"]["directory"].as_str().unwrap().to_owned();
     let evaluation = cluster.evaluation(&format!("{directory}/results.db"));
     let mut places: Vec<_> = evaluation["runs"]
@@ -216,26 +224,25 @@ fn kubernetes_has_evaluations_carried_out_as_by_the_command_line_also_by_an_oper
     places.sort();
     places.dedup();
     assert_eq!(places.len(), 6, "none twice: {places:?}");
-    let again = operator.said().lines().filter(|line| line.starts_with("quarters: run ")).count();
+    let again = operator.said().lines().filter(|line| line.starts_with("tenths: run ")).count();
     assert!(again <= 4, "two were there: {}", operator.said());
 
     // It is what the command line makes of the document.
-    let file = cluster.place.write("quarters.yaml", &document(["200/s", "50/s"]));
+    let file = cluster.place.write("tenths.yaml", &document(["200/s", "20/s"]));
     let output = cluster.place.tidemark(&["run", file.to_str().unwrap()]);
     assert!([0, 4].contains(&output.code), "{}", output.stderr);
     let here = cluster.evaluation(cluster.place.path("results.db").to_str().unwrap());
     assert_eq!(comparable(&evaluation), comparable(&here));
 
     // The report is where its readers look for it.
-    let map =
-        cluster.client.ask("GET", "/api/v1/namespaces/default/configmaps/quarters-report", None).unwrap();
+    let map = cluster.client.ask("GET", "/api/v1/namespaces/default/configmaps/tenths-report", None).unwrap();
     assert_eq!(map["metadata"]["ownerReferences"][0]["uid"], made["metadata"]["uid"]);
-    assert!(map["data"]["report.md"].as_str().unwrap().contains("quarter"));
+    assert!(map["data"]["report.md"].as_str().unwrap().contains("tenth"));
     assert!(map["binaryData"]["report.html.gz"].is_string());
 
     // Drivers belong to their Evaluation. Those of an operator that is killed are removed by the next one, and those of an Evaluation that
     // is suspended.
-    cluster.make("pods", &json!({"document": document(["200/s", "50/s"]), "drivers": {"count": 2}})).unwrap();
+    cluster.make("pods", &json!({"document": document(["200/s", "20/s"]), "drivers": {"count": 2}})).unwrap();
     let jobs = wait("a Job", || Some(cluster.jobs()).filter(|jobs| !jobs.is_empty()));
     assert!(matches!(&jobs[..], [(_, owner)] if owner == "pods"), "{jobs:?}");
     operator.kill();
@@ -248,6 +255,6 @@ fn kubernetes_has_evaluations_carried_out_as_by_the_command_line_also_by_an_oper
 
     // What is deleted leaves nothing; a ConfigMap goes with its owner where somebody collects garbage.
     assert!(PathBuf::from(&directory).exists());
-    assert!(cluster.client.delete(&format!("{EVALUATIONS}/quarters")).unwrap());
+    assert!(cluster.client.delete(&format!("{EVALUATIONS}/tenths")).unwrap());
     wait("an empty volume", || (!PathBuf::from(&directory).exists()).then_some(()));
 }
