@@ -11,6 +11,7 @@ use super::cells::Measured;
 use super::{Comparison, Estimate, Knee, Metric, Outcome};
 use crate::statistics::{Difference, SIGNIFICANT, error_of, ratio};
 use tidemark_measure::evaluation::{Evaluation, number_on};
+use tidemark_measure::tuning::Objective;
 
 /// Two cells by one number.
 struct Pair<'m, 'a> {
@@ -44,13 +45,31 @@ pub(super) fn compare(
         let others = self::pairs(evaluation, measured, knees, arm);
         overall.extend(means(&others, evaluation).into_iter().filter(Open::ranks));
     }
-    let mut cells: Vec<Open> = pairs.iter().map(Pair::open).collect();
+    let cells: Vec<Open> = pairs.iter().map(Pair::open).collect();
     let tested = |all: &[Open]| all.iter().filter(|one| one.difference.is_some()).count().max(1) as f64;
     let error = error_of(evaluation);
     let share = if overall.is_empty() { error } else { error / 2.0 };
     let misses = [share / tested(&cells), share / tested(&overall)];
-    let closed = |all: &mut Vec<Open>, miss| all.drain(..).map(|one| one.close(miss, margin)).collect();
-    (closed(&mut cells, misses[0]), closed(&mut overall, misses[1]))
+    let proof = objective(evaluation, &cells);
+    let closed = |all: Vec<Open>, miss, proof: Option<usize>| {
+        let miss = |index| if proof == Some(index) { error } else { miss };
+        all.into_iter().enumerate().map(|(index, one)| one.close(miss(index), margin)).collect()
+    };
+    (closed(cells, misses[0], proof), closed(overall, misses[1], None))
+}
+
+/// The comparison that a search for better settings is about, if it is a single one. What it tests was named before anything was measured,
+/// so it does not share its error with what is compared besides (a primary endpoint: ICH E9, Statistics in Medicine 18, 1999, 2.2.2).
+fn objective(evaluation: &Evaluation, cells: &[Open]) -> Option<usize> {
+    let metric = match evaluation.tuning.as_ref()?.objective {
+        Objective::Throughput => Metric::Throughput,
+        Objective::MeanLatency => Metric::MeanLatency,
+        Objective::P99 => Metric::TailLatency,
+        Objective::P95 => return None,
+    };
+    let mut own = (0..cells.len()).filter(|index| cells[*index].comparison.metric == metric);
+    let first = own.next()?;
+    own.next().is_none().then_some(first)
 }
 
 /// All cells beside those of one arm: of the arms that come after it.

@@ -123,13 +123,17 @@ fn comparison(panels: &[Panel<'_>], subject: &Subject<'_>) -> Markup {
     let normalised = drawings::normalised(panels);
     let operations = tables::operations(panels);
     let overall = tables::overall(subject);
+    let at_once = match subject.evaluation.tuning {
+        Some(_) => "",
+        None => " (all of them hold at once with 95 %)",
+    };
     html! {
         (tables::main(panels).html())
         p class="legend" {
             "Means over the repeats; ± is half of the 95 % confidence interval of a mean (Student's t) as a share of it; \
              × is the multiple of the baseline's, a ratio of geometric means: where repeats vary, it differs a little from the \
-             quotient of the means beside it. Better and worse are what an interval of the multiple without 1 says \
-             (all of them hold at once with 95 %); “cannot tell below 4 %” means that a smaller difference would not be seen."
+             quotient of the means beside it. Better and worse are what an interval of the multiple without 1 says"
+            (at_once) "; “cannot tell below 4 %” means that a smaller difference would not be seen."
         }
         @if !overall.is_empty() { h3 { "In the mean of all cells" } "\n" (overall.html()) }
         @if !normalised.is_empty() {
@@ -235,11 +239,15 @@ fn nodes(panels: &[Panel<'_>], subject: &Subject<'_>) -> Markup {
 fn all_findings(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Markup {
     let all = &subject.assessment.findings;
     let table = tables::comparisons(subject, panels);
-    let method = match subject.evaluation.tuning {
-        Some(_) => {
-            "Ratios are geometric means of those of pairs, measured one beside the other (Student's test of pairs, on logarithms)."
-        }
-        None => "Ratios are of geometric means over the repeats (Welch's test on logarithms).",
+    let (method, hold) = match subject.evaluation.tuning {
+        Some(_) => (
+            "Ratios are geometric means of those of pairs, measured one beside the other (Student's test of pairs, on logarithms).",
+            "the interval of what was searched for holds with 95 %, all others at once with 95 % (Bonferroni)",
+        ),
+        None => (
+            "Ratios are of geometric means over the repeats (Welch's test on logarithms).",
+            "all intervals of this page hold at once with 95 % (Bonferroni; half of the 5 % for the means over cells, half for single cells)",
+        ),
     };
     html! {
         @if all.is_empty() { (paragraph("", "None.")) } @else { (findings(all)) }
@@ -247,10 +255,8 @@ fn all_findings(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Markup {
             h3 { "Comparisons and their tests" } "\n"
             (maybe_folded("All comparisons", &table, MOST_ROWS))
             p class="legend" {
-                (method) " Intervals, p and results are \
-                 one procedure: all intervals of this page hold at once with 95 % (Bonferroni; half of the 5 % for the means \
-                 over cells, half for single cells), and p is below 0.05 exactly where the interval leaves 1 out. Seen from: \
-                 the smallest difference that four of five such evaluations would find."
+                (method) " Intervals, p and results are one procedure: " (hold) ", and p is below 0.05 exactly where the interval leaves 1 \
+                 out. Seen from: the smallest difference that four of five such evaluations would find."
             }
         }
     }
