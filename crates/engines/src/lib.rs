@@ -17,5 +17,5 @@ pub fn registry() -> Registry {
         ],
         vec![Arc::new(tidemark_cosbench::Cosbench), Arc::new(tidemark_fio::JobFiles)],
     )
-    .with_provisioners(vec![Arc::new(tidemark_lab::Labs)])
+    .with_provisioners(vec![Arc::new(tidemark_lab::Labs), Arc::new(tidemark_rook::Rook)])
 }

@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
 pub(crate) use kubernetes::{Advertised, KubernetesCommand, On, Operator, Place, RunOn};
 pub(crate) use lab::{AnyLab, Lab, LabTrino, LabUp, WhichLab};
-pub(crate) use layout::LayoutCommand;
+pub(crate) use layout::{LayoutCommand, Site};
 use std::path::PathBuf;
 use tidemark_judge::compare::margin;
 
@@ -100,7 +100,7 @@ pub(crate) enum Command {
     /// Start and remove a storage system on this machine, for trials
     #[command(subcommand)]
     Lab(Lab),
-    /// Show and render layouts of a Ceph cluster on Kubernetes, for Rook
+    /// Show, render, apply and destroy layouts of a Ceph cluster on Kubernetes, for Rook
     #[command(subcommand)]
     Layout(LayoutCommand),
     /// Make the image of driver pods on Kubernetes, and remove what they have left (see `tidemark run --on kubernetes`)

@@ -183,7 +183,10 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
     let mut tuning = tuning::tuning(&mut table);
     let settings =
         tuning.as_ref().map(|tuning| tuning.space.pairs(&tuning.space.baseline())).unwrap_or_default();
-    let (arms, arm_sources) = arms(&mut table, &shared, &settings, beside.environment);
+    // What arms refer to is beside the evaluation, as the documents of loads are.
+    let document = |path: &Path| (beside.environment.document)(&beside.directory.join(path));
+    let environment = Environment { document: &document, ..*beside.environment };
+    let (arms, arm_sources) = arms(&mut table, &shared, &settings, &environment);
     if tuning.is_some() {
         table.meaningless(&[&REPEATS, &ORDER], "a search decides what it measures, and in which order");
     }

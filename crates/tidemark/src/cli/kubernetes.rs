@@ -58,7 +58,7 @@ pub(crate) struct Place {
     pub(crate) context: Option<String>,
 }
 
-fn cluster(text: &str) -> Result<Place, String> {
+pub(super) fn cluster(text: &str) -> Result<Place, String> {
     match text.split_once(':') {
         None if text == "kubernetes" => Ok(Place { context: None }),
         Some(("kubernetes", context)) if !context.is_empty() => {
