@@ -206,10 +206,14 @@ impl Placed {
         since: Instant,
     ) -> Result<(), RookError> {
         loop {
-            let left = there()?;
-            if left.is_empty() {
-                return Ok(());
-            }
+            let left = match there() {
+                Ok(left) if left.is_empty() => return Ok(()),
+                Ok(left) => left,
+                // It may be back in time.
+                Err(away @ RookError::Away { .. }) if how.patience.is_over(since)? => return Err(away),
+                Err(RookError::Away { .. }) => continue,
+                Err(error) => return Err(error),
+            };
             if how.patience.is_over(since)? {
                 let events = self.events();
                 let why = |(title, value): &(String, Value)| {
