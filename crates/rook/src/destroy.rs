@@ -2,7 +2,7 @@
 
 use crate::devices::{Device, is_as_written, repeated, touched};
 use crate::error::RookError;
-use crate::kinds::{Goes, KINDS, Kind, Object, name, place};
+use crate::kinds::{Goes, KINDS, Object, name, place};
 use crate::placed::Placed;
 use crate::wait::Patience;
 use serde_json::{Value, json};
@@ -276,14 +276,15 @@ impl Placed {
         self.list(&path, &format!("labelSelector={}", OF_OSDS.replace('/', "%2F")))
     }
 
-    /// Volumes of the layout's devices that claims still have, and these claims.
+    /// Volumes of the layout's devices that claims still have, and these claims. The phase of a volume is no sign: it is `Bound` for a
+    /// moment after its claim is gone.
     fn bound(&self) -> Result<Vec<(String, String)>, RookError> {
-        let Some(kind) = Kind::of("PersistentVolume") else { return Ok(Vec::new()) };
-        let volumes = self.found()?.into_iter().filter(|object| object.kind == kind);
-        let bound = volumes.filter(|volume| volume.value["status"]["phase"] == "Bound").map(|volume| {
-            let claim = &volume.value["spec"]["claimRef"];
-            let text = |name: &str| claim[name].as_str().unwrap_or("?").to_owned();
-            (volume.name().to_owned(), format!("{}/{}", text("namespace"), text("name")))
+        let claims = self.list("/api/v1/persistentvolumeclaims", "")?;
+        let volumes = self.found()?.into_iter().filter(|object| object.kind.name == "PersistentVolume");
+        let bound = volumes.filter_map(|volume| {
+            let of = &volume.value["spec"]["claimRef"]["uid"];
+            let claim = claims.iter().find(|claim| of.is_string() && claim["metadata"]["uid"] == *of)?;
+            Some((volume.name().to_owned(), place(claim)))
         });
         Ok(bound.collect())
     }
