@@ -17,5 +17,9 @@ pub fn registry() -> Registry {
         ],
         vec![Arc::new(tidemark_cosbench::Cosbench), Arc::new(tidemark_fio::JobFiles)],
     )
-    .with_provisioners(vec![Arc::new(tidemark_lab::Labs), Arc::new(tidemark_rook::Rook)])
+    .with_provisioners(vec![
+        Arc::new(tidemark_lab::Labs),
+        Arc::new(tidemark_rook::Rook),
+        Arc::new(tidemark_pods::Arms),
+    ])
 }

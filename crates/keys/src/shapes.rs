@@ -69,6 +69,19 @@ impl Shape for Under {
     }
 }
 
+/// A mapping of names that a document may choose to values.
+pub struct Settings;
+
+impl Shape for Settings {
+    fn schema(&self) -> Value {
+        json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
+    }
+
+    fn words(&self) -> String {
+        "`{name: value}`".to_owned()
+    }
+}
+
 /// A list.
 pub struct List<S>(pub S);
 

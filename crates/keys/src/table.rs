@@ -10,7 +10,7 @@ use crate::key::{Absent, AnyKey, KIND, Key, Mapping, OrFile, Shape};
 use crate::kinds::{Kind, Problem, choose};
 use crate::nearest::nearest;
 use crate::secret::Secret;
-use crate::shapes::{Kinds, Map, OneOrList};
+use crate::shapes::{Kinds, Map, OneOrList, Settings};
 use crate::tree::{Entry, Node, Value};
 use std::ops::Range;
 
@@ -168,6 +168,21 @@ impl<'a> Table<'a> {
             self.miss(key);
         }
         items
+    }
+
+    /// The settings under a key, in their order; none without it.
+    pub fn settings(&mut self, key: &Key<Settings>) -> Vec<(String, String)> {
+        let Some(entry) = self.entry(key) else { return Vec::new() };
+        let Value::Map(entries) = &entry.node.value else {
+            let (message, help) = (format!("`{}` is not a mapping", key.name), "write it as `name: value`");
+            self.log().error(&entry.node.span, message, help);
+            return Vec::new();
+        };
+        let one = |setting: &Entry| {
+            let value = self.scalar(key, &setting.node, |text| Ok(text.to_owned()))?;
+            Some((setting.key.clone(), value))
+        };
+        entries.iter().filter_map(one).collect()
     }
 
     /// The mapping under a key.

@@ -3,13 +3,13 @@
 //! The Job owns the Secret, as it owns its pods, and each pod owns its claim: whoever deletes the Job deletes all.
 
 use crate::manifest::{Body, Manifest, Metadata, Owner, Spec};
-use crate::pods::{Mode, Pods, Seccomp, Spread, Volume};
+use crate::place;
+use crate::pods::{Mode, Pods, Volume};
 use crate::rook::{ClaimResources, ClaimSpec, StorageAmount};
 use crate::workload::{
-    Affinity, AntiAffinity, AntiAffinityTerm, Capabilities, ClaimTemplate, Container, ContainerSecurity,
-    Device, JobSpec, Labelled, Labels, Mount, PodAmounts, PodResources, PodSecurity, PodSpec, PodTemplate,
-    PodVolume, SeccompProfile, SecretBody, SecretItem, SecretKey, Selector, SpreadConstraint, ValueFrom,
-    Variable, VolumeSource,
+    ClaimTemplate, Container, Device, JobSpec, Labelled, Labels, Mount, PodAmounts, PodResources, PodSpec,
+    PodTemplate, PodVolume, SecretBody, SecretItem, SecretKey, ValueFrom, Variable, VariableValue,
+    VolumeSource,
 };
 use std::collections::BTreeMap;
 use tidemark_keys::secret::Secret;
@@ -120,14 +120,13 @@ impl Drivers<'_> {
     }
 
     fn labels(&self) -> Labels {
-        let own = [COMPONENT, MANAGED_BY, ("app.kubernetes.io/name", "tidemark"), (RUN, self.run)];
-        own.into_iter().map(|(name, value)| (name, value.to_owned())).collect()
+        place::labels(COMPONENT, self.run)
     }
 
     fn pod(&self) -> PodSpec {
         let Pods { nodes, spread, seccomp, volume, .. } = self.pods;
         let mut volumes = vec![
-            PodVolume { name: "scratch", source: VolumeSource::EmptyDir {} },
+            PodVolume { name: "scratch", source: VolumeSource::EmptyDir { medium: None } },
             PodVolume {
                 name: "access",
                 source: VolumeSource::Secret {
@@ -138,22 +137,7 @@ impl Drivers<'_> {
             },
         ];
         volumes.extend(volume.as_ref().map(|volume| self.claim(volume)));
-        let selector = || Selector { match_labels: BTreeMap::from([(RUN, self.run.to_owned())]) };
-        let evenly = |topology_key| SpreadConstraint {
-            max_skew: 1,
-            topology_key,
-            when_unsatisfiable: "ScheduleAnyway",
-            label_selector: selector(),
-        };
-        let (zone, node) = ("topology.kubernetes.io/zone", "kubernetes.io/hostname");
-        let (affinity, topology_spread_constraints) = match spread {
-            Spread::Nodes => (None, vec![evenly(node)]),
-            Spread::Zones => (None, vec![evenly(zone), evenly(node)]),
-            Spread::OnePerNode => {
-                let required = [AntiAffinityTerm { topology_key: node, label_selector: selector() }];
-                (Some(Affinity { pod_anti_affinity: AntiAffinity { required } }), Vec::new())
-            }
-        };
+        let (affinity, topology_spread_constraints) = place::spread(*spread, self.run);
         PodSpec {
             restart_policy: "Never",
             automount_service_account_token: false,
@@ -162,19 +146,7 @@ impl Drivers<'_> {
             node_selector: nodes.iter().cloned().collect(),
             affinity,
             topology_spread_constraints,
-            security_context: PodSecurity {
-                run_as_non_root: true,
-                run_as_user: USER,
-                run_as_group: USER,
-                fs_group: USER,
-                fs_group_change_policy: "OnRootMismatch",
-                seccomp_profile: SeccompProfile {
-                    kind: match seccomp {
-                        Seccomp::RuntimeDefault => "RuntimeDefault",
-                        Seccomp::Unconfined => "Unconfined",
-                    },
-                },
-            },
+            security_context: place::user(USER, *seccomp),
             containers: [self.container()],
             volumes,
         }
@@ -201,7 +173,9 @@ impl Drivers<'_> {
         }
         let from_secret = |name, key| Variable {
             name,
-            value_from: ValueFrom { secret_key_ref: SecretKey { name: self.run.to_owned(), key } },
+            value: VariableValue::ValueFrom(ValueFrom {
+                secret_key_ref: SecretKey { name: self.run.to_owned(), key },
+            }),
         };
         Container {
             name: "driver",
@@ -212,15 +186,12 @@ impl Drivers<'_> {
                 from_secret("TIDEMARK_CONTROLLER", "controller"),
                 from_secret("TIDEMARK_TRUST", "trust"),
             ],
+            startup_probe: None,
             resources: PodResources {
                 requests: PodAmounts { cpu: Some(cpu.clone()), memory: memory.clone() },
                 limits: PodAmounts { cpu: None, memory: memory.clone() },
             },
-            security_context: ContainerSecurity {
-                allow_privilege_escalation: false,
-                read_only_root_filesystem: true,
-                capabilities: Capabilities { drop: ["ALL"] },
-            },
+            security_context: place::confined(),
             volume_mounts,
             volume_devices,
             // The last words of a driver that fails are said where its pod is looked at.

@@ -16,18 +16,22 @@
 //! ```
 
 mod classes;
+mod databases;
 mod document;
 mod drivers;
 mod layout;
 mod manifest;
 mod names;
 mod needs;
+mod place;
 mod pods;
 mod quantity;
 mod render;
 mod rook;
+mod servers;
 mod workload;
 
+pub use databases::{Account, DATABASE, Databases};
 pub use document::{LAYOUT, read};
 pub use drivers::{COMPONENT, Drivers, LONGEST_RUN, MANAGED_BY, RUN, Reach, run_name};
 pub use layout::{
@@ -41,3 +45,4 @@ pub use pods::{
     processors, size,
 };
 pub use quantity::Quantity;
+pub use servers::{SERVERS, Server, Servers, servers};

@@ -2,7 +2,7 @@
 
 use crate::classes::{PersistentVolume, SnapshotClass, StorageClass};
 use crate::rook::{BlockPool, BucketClaim, ClusterSpec, FileSystemSpec, ObjectStoreSpec};
-use crate::workload::{JobSpec, SecretBody};
+use crate::workload::{JobSpec, SecretBody, ServiceSpec, StatefulSetSpec};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -80,6 +80,8 @@ pub(crate) enum Spec {
     BucketClaim(BucketClaim),
     Volume(PersistentVolume),
     Job(Box<JobSpec>),
+    StatefulSet(Box<StatefulSetSpec>),
+    Service(ServiceSpec),
 }
 
 /// Manifests that could not be written as YAML.

@@ -13,7 +13,7 @@ pub const IMAGE: &str = concat!("tidemark:", env!("CARGO_PKG_VERSION"));
 pub const MOST_PODS: u32 = 360;
 
 /// An image by any name.
-const IMAGE_NAME: Parsed<String> = Parsed("image", |text| {
+pub(crate) const IMAGE_NAME: Parsed<String> = Parsed("image", |text| {
     let is_plain = !text.is_empty() && text.chars().all(|one| one.is_ascii_graphic());
     match is_plain {
         true => Ok(text.to_owned()),
@@ -25,7 +25,7 @@ const IMAGE_NAME: Parsed<String> = Parsed("image", |text| {
 });
 
 /// A label of nodes and its value: `disk=ssd`.
-const NODE_LABEL: Parsed<(String, String)> = Parsed("label such as `disk=ssd`", |text| {
+pub(crate) const NODE_LABEL: Parsed<(String, String)> = Parsed("label such as `disk=ssd`", |text| {
     let is_plain = |part: &str| {
         part.bytes().all(|one| one.is_ascii_alphanumeric() || matches!(one, b'-' | b'_' | b'.' | b'/'))
     };
@@ -40,7 +40,7 @@ const NODE_LABEL: Parsed<(String, String)> = Parsed("label such as `disk=ssd`", 
     }
 });
 
-static NAMESPACE: Key<Parsed<String>> =
+pub(crate) static NAMESPACE: Key<Parsed<String>> =
     Key::new("namespace", "Namespace of the pods, which must exist", LABEL).otherwise("the kubeconfig's");
 static IMAGE_KEY: Key<Parsed<String>> =
     Key::new("image", "Image of the drivers; `tidemark kubernetes image` makes one", IMAGE_NAME)
@@ -53,9 +53,9 @@ static CPU: Key<Parsed<Quantity>> = Key::new(
 .default("1");
 static MEMORY: Key<Parsed<Quantity>> =
     Key::new("memory", "Memory of each driver, requested and limit", SIZE).default("1Gi");
-static NODES: Key<OneOrList<Parsed<(String, String)>>> =
+pub(crate) static NODES: Key<OneOrList<Parsed<(String, String)>>> =
     Key::new("nodes", "Labels that the nodes of the pods have", OneOrList(NODE_LABEL)).otherwise("any node");
-static SPREAD: Key<Word<Spread>> = Key::new(
+pub(crate) static SPREAD: Key<Word<Spread>> = Key::new(
     "spread",
     "How the pods are spread: evenly over nodes if possible, evenly over zones and nodes if possible, or at most one on a node",
     Word(&[("nodes", Spread::Nodes), ("zones", Spread::Zones), ("one-per-node", Spread::OnePerNode)]),
@@ -69,10 +69,10 @@ static SECCOMP: Key<Word<Seccomp>> = Key::new(
 .default("runtime-default");
 static VOLUME: Key<Map> = Key::of(&VOLUME_MAP).otherwise("none");
 
-static CLASS: Key<Parsed<String>> =
+pub(crate) static CLASS: Key<Parsed<String>> =
     Key::new("class", "Storage class from which the volume is claimed", SUBDOMAIN)
         .required("write the name of a storage class, as `kubectl get storageclass` shows it");
-static SIZE_KEY: Key<Parsed<Quantity>> =
+pub(crate) static SIZE_KEY: Key<Parsed<Quantity>> =
     Key::new("size", "Size that is claimed", SIZE).required("write a size, as in `size: 10Gi`");
 static ACCESS: Key<Word<Access>> = Key::new(
     "access",

@@ -1,4 +1,4 @@
-//! Kubernetes' own resources, as far as pods of drivers use them: a Job (`batch/v1`) and a Secret (`v1`).
+//! Kubernetes' own resources, as far as our pods use them: a Job (`batch/v1`), a StatefulSet (`apps/v1`), a Service and a Secret (`v1`).
 
 use crate::quantity::Quantity;
 use serde::Serialize;
@@ -25,6 +25,54 @@ pub(crate) struct JobSpec {
     pub(crate) backoff_limit_per_index: u32,
     pub(crate) ttl_seconds_after_finished: u32,
     pub(crate) template: PodTemplate,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StatefulSetSpec {
+    pub(crate) service_name: String,
+    pub(crate) replicas: u32,
+    pub(crate) pod_management_policy: &'static str,
+    pub(crate) selector: Selector,
+    pub(crate) template: PodTemplate,
+    pub(crate) volume_claim_templates: [NamedClaim; 1],
+    pub(crate) persistent_volume_claim_retention_policy: Retention,
+}
+
+/// What becomes of claims.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Retention {
+    pub(crate) when_deleted: &'static str,
+    pub(crate) when_scaled: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct NamedClaim {
+    pub(crate) metadata: NamedLabelled,
+    pub(crate) spec: crate::rook::ClaimSpec,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct NamedLabelled {
+    pub(crate) name: &'static str,
+    pub(crate) labels: Labels,
+}
+
+/// A Service without an address of its own.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ServiceSpec {
+    #[serde(rename = "clusterIP")]
+    pub(crate) cluster_ip: &'static str,
+    pub(crate) selector: Labels,
+    pub(crate) ports: [Port; 1],
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Port {
+    pub(crate) name: &'static str,
+    pub(crate) port: u16,
 }
 
 #[derive(Debug, Serialize)]
@@ -115,6 +163,8 @@ pub(crate) struct Container {
     pub(crate) image_pull_policy: &'static str,
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<Variable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) startup_probe: Option<Probe>,
     pub(crate) resources: PodResources,
     pub(crate) security_context: ContainerSecurity,
     pub(crate) volume_mounts: Vec<Mount>,
@@ -123,11 +173,33 @@ pub(crate) struct Container {
     pub(crate) termination_message_policy: &'static str,
 }
 
+/// Looks whether a container has started.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+pub(crate) struct Probe {
+    pub(crate) tcp_socket: TcpSocket,
+    pub(crate) period_seconds: u32,
+    pub(crate) failure_threshold: u32,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct TcpSocket {
+    pub(crate) port: u16,
+}
+
+#[derive(Debug, Serialize)]
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
-    pub(crate) value_from: ValueFrom,
+    #[serde(flatten)]
+    pub(crate) value: VariableValue,
+}
+
+/// A text, or where it stands.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum VariableValue {
+    Value(String),
+    ValueFrom(ValueFrom),
 }
 
 #[derive(Debug, Serialize)]
@@ -195,17 +267,14 @@ pub(crate) struct PodVolume {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum VolumeSource {
-    EmptyDir {},
-    #[serde(rename_all = "camelCase")]
-    Secret {
-        secret_name: String,
-        default_mode: u32,
-        items: [SecretItem; 1],
+    EmptyDir {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        medium: Option<&'static str>,
     },
     #[serde(rename_all = "camelCase")]
-    Ephemeral {
-        volume_claim_template: ClaimTemplate,
-    },
+    Secret { secret_name: String, default_mode: u32, items: [SecretItem; 1] },
+    #[serde(rename_all = "camelCase")]
+    Ephemeral { volume_claim_template: ClaimTemplate },
 }
 
 #[derive(Debug, Serialize)]

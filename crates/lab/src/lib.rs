@@ -87,7 +87,7 @@ use throttle::Throttle;
 
 pub use cluster::Health;
 pub use daemon::Daemon;
-pub use database::{Database, DatabaseOptions, Databases, DatabasesStatus};
+pub use database::{Database, DatabaseOptions, Databases, DatabasesStatus, postgres_image};
 pub use error::LabError;
 pub use kubernetes::{Answer, Kubernetes, KubernetesOptions, KubernetesStatus};
 pub use layout::{Layout, UnknownLayout};

@@ -10,9 +10,9 @@ use standing::Standing;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use tidemark_keys::kinds::{Bytes, Flag, Text, Whole, Word};
-use tidemark_keys::shapes::{Either, Map};
+use tidemark_keys::shapes::{Either, Map, Settings};
 use tidemark_keys::tree::{Entry, Value};
-use tidemark_keys::{AnyKey, Key, Mapping, Shape, Table};
+use tidemark_keys::{AnyKey, Key, Mapping, Table};
 use tidemark_measure::tuning::TakesEffect;
 use tidemark_plan::plan::Observe;
 use tidemark_plan::provisioner::{
@@ -95,19 +95,6 @@ const LAYOUTS: Word<Layout> = Word(&[
     ("reference-1", Layout::Reference1),
     ("reference-2", Layout::Reference2),
 ]);
-
-/// Settings of a server and their values.
-struct Settings;
-
-impl Shape for Settings {
-    fn schema(&self) -> serde_json::Value {
-        serde_json::json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
-    }
-
-    fn words(&self) -> String {
-        "`{name: value}`".to_owned()
-    }
-}
 
 /// What becomes of the data before each run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -288,24 +275,10 @@ fn servers(database: Database, table: Table<'_>) -> Option<Servers> {
     let mut own = table.of(&SERVERS);
     let instances = own.value(&INSTANCES);
     let on = own.get(&ON).map(PathBuf::from);
-    let settings = settings(&mut own);
+    let settings = own.settings(&SETTINGS);
     let (power_cut, reset) = (own.value(&POWER_CUT), own.value(&RESET));
     own.finish();
     Some(Servers { database, instances: instances.into(), on, settings, power_cut, reset })
-}
-
-fn settings(own: &mut Table<'_>) -> Vec<(String, String)> {
-    let Some(entry) = own.entry(&SETTINGS) else { return Vec::new() };
-    let Value::Map(entries) = &entry.node.value else {
-        let message = "`settings` is not a mapping";
-        own.log().error(&entry.node.span, message, "write settings as `name: value`");
-        return Vec::new();
-    };
-    let one = |setting: &Entry| {
-        let value = own.scalar(&SETTINGS, &setting.node, |text| Ok(text.to_owned()))?;
-        Some((setting.key.clone(), value))
-    };
-    entries.iter().filter_map(one).collect()
 }
 
 impl ProvisionerKind for Labs {

@@ -1,19 +1,19 @@
 //! An API server, as `kubectl` reaches it.
 
 use crate::error::PodsError;
-use crate::objects::{Claim, Condition, Event, Job, Pod};
+use crate::made::{Kind, Made};
+use crate::objects::{Claim, Condition, Event, Job, Pod, StatefulSet};
 use crate::running::{REMOVAL, Running};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use tidemark_apiserver::{Client, Failure, Which};
-use tidemark_kubernetes::{COMPONENT, Drivers, MANAGED_BY, Manifest, RUN, Reach};
+use tidemark_kubernetes::{Drivers, Manifest, RUN, Reach};
 
 /// How often something is looked at again that goes.
 const AGAIN: Duration = Duration::from_millis(500);
 
-const JOBS: &str = "apis/batch/v1";
 const CORE: &str = "api/v1";
 
 /// An API server and a namespace.
@@ -21,16 +21,18 @@ pub struct Cluster {
     client: Client,
 }
 
-/// The drivers of a run that are there.
+/// The drivers or the servers of a run that are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
+    /// What they are.
+    pub made: Made,
     /// The run's name.
     pub run: String,
-    /// How many of its drivers run, or are about to.
+    /// How many of them run, or are about to.
     pub active: u32,
     /// How many there are to be.
     pub count: u32,
-    /// Whether no driver runs any more, nor ever will.
+    /// Whether none runs any more, nor ever will. Servers do not end by themselves.
     pub is_over: bool,
     /// When they were made, as the API server writes it.
     pub since: String,
@@ -74,29 +76,47 @@ impl Cluster {
         if let Some(volume) = &drivers.pods.volume {
             self.has_class(&volume.class)?;
         }
-        let job = match self.make(JOBS, "jobs", &drivers.job()) {
-            Ok(job) => serde_json::from_value::<Job>(job).unwrap_or_default(),
+        let secret = |uid: &str| vec![drivers.secret(reach, Some(uid))];
+        self.make_all(Made::Drivers, drivers.run, drivers.count, &drivers.job(), secret)
+    }
+
+    /// Makes what owns everything else, and then what it owns, which is made for its `uid`.
+    pub(crate) fn make_all<'a>(
+        &'a self,
+        made: Made,
+        run: &str,
+        count: u32,
+        owner: &Manifest,
+        owned: impl FnOnce(&str) -> Vec<Manifest>,
+    ) -> Result<Running<'a>, PodsError> {
+        let owner = match self.make(made.owner(), owner) {
+            Ok(owner) => owner,
             // Nobody knows whether a request without an answer was carried out.
-            Err(away @ PodsError::Away { .. }) => return Err(away.and(self.remove(drivers.run, REMOVAL))),
+            Err(away @ PodsError::Away { .. }) => return Err(away.and(self.remove(made, run, REMOVAL))),
             Err(refused) => return Err(refused),
         };
-        let running = Running::new(self, drivers.run.to_owned(), drivers.count);
-        match self.make(CORE, "secrets", &drivers.secret(reach, Some(&job.metadata.uid))) {
-            Ok(_) => Ok(running),
+        let running = Running::new(self, made, run.to_owned(), count);
+        let uid = owner["metadata"]["uid"].as_str().unwrap_or_default();
+        let mut all = made.owned().iter().zip(owned(uid));
+        match all.try_for_each(|(kind, manifest)| self.make(*kind, &manifest).map(drop)) {
+            Ok(()) => Ok(running),
             Err(error) => Err(error.and(running.remove())),
         }
     }
 
-    /// The runs that have drivers here, by name.
+    /// The runs that have drivers or database servers here, by name.
     ///
     /// # Errors
-    /// The API server refuses to tell, or does not answer.
+    /// The API server refuses to tell, or does not answer. Whoever has no right to servers has none here.
     pub fn runs(&self) -> Result<Vec<Found>, PodsError> {
-        let labels =
-            format!("labelSelector={}%3D{},{}%3D{}", MANAGED_BY.0, MANAGED_BY.1, COMPONENT.0, COMPONENT.1);
         let jobs: Vec<Job> =
-            self.list(JOBS, "jobs", &labels).map_err(|failure| self.error("list Jobs", failure))?;
-        let found = jobs.into_iter().map(|job| Found {
+            self.owners(Made::Drivers).map_err(|failure| self.error("list Jobs", failure))?;
+        let sets: Vec<StatefulSet> = match self.owners(Made::Databases) {
+            Err(failure) if failure.is_forbidden() => Vec::new(),
+            sets => sets.map_err(|failure| self.error("list StatefulSets", failure))?,
+        };
+        let drivers = jobs.into_iter().map(|job| Found {
+            made: Made::Drivers,
             run: job.metadata.name,
             active: job.status.active,
             count: job.spec.completions,
@@ -109,22 +129,35 @@ impl Cluster {
                 .find(|one| one.kind == "Evaluation")
                 .map(|one| one.name),
         });
-        Ok(found.collect())
+        let servers = sets.into_iter().map(|set| Found {
+            made: Made::Databases,
+            run: set.metadata.name,
+            active: set.status.replicas,
+            count: set.spec.replicas,
+            is_over: false,
+            since: set.metadata.creation_timestamp,
+        });
+        Ok(drivers.chain(servers).collect())
+    }
+
+    fn owners<T: DeserializeOwned>(&self, made: Made) -> Result<Vec<T>, Failure> {
+        let Kind { group, plural, .. } = made.owner();
+        self.list(group, plural, &made.selector())
     }
 
     /// Removes all that a run has made, and waits until it is gone, for at most `most`.
     ///
     /// # Errors
     /// [`PodsError::Left`], if something is still there, or nobody could say whether it is.
-    pub fn remove(&self, run: &str, most: Duration) -> Result<(), PodsError> {
+    pub fn remove(&self, made: Made, run: &str, most: Duration) -> Result<(), PodsError> {
         let until = Instant::now() + most;
         loop {
-            let (what, why, is_over) = match self.try_remove(run) {
+            let (what, why, is_over) = match self.try_remove(made, run) {
                 Ok(left) if left.is_empty() => return Ok(()),
                 Ok(left) => (left.join(", "), "it is still there".to_owned(), false),
                 Err((doing, failure)) => {
                     let is_over = !failure.is_passing();
-                    (format!("what the run {run} made"), self.error(doing, failure).to_string(), is_over)
+                    (format!("what the run {run} made"), self.error(&doing, failure).to_string(), is_over)
                 }
             };
             if is_over || Instant::now() >= until {
@@ -136,23 +169,27 @@ impl Cluster {
     }
 
     /// Has everything deleted that is there: what is left for now, or what could not be asked for.
-    fn try_remove(&self, run: &str) -> Result<Vec<String>, (&'static str, Failure)> {
+    fn try_remove(&self, made: Made, run: &str) -> Result<Vec<String>, (String, Failure)> {
         let mut left = Vec::new();
-        // What the Job owns goes with it: pods, and with them their claims.
-        if self.delete(JOBS, "jobs", run).map_err(|failure| ("delete a Job", failure))? {
-            left.push(format!("Job {run}"));
+        // What the owner owns goes with it: pods, and with them their claims.
+        let owner = made.owner();
+        if self.delete(owner, run)? {
+            left.push(format!("{} {run}", owner.name));
         }
-        self.delete(CORE, "secrets", run).map_err(|failure| ("delete a Secret", failure))?;
-        let pods: Vec<Pod> = self.of_run("pods", run).map_err(|failure| ("list pods", failure))?;
+        for kind in made.owned() {
+            self.delete(*kind, run)?;
+        }
+        let pods: Vec<Pod> = self.of_run("pods", run).map_err(|failure| ("list pods".to_owned(), failure))?;
         left.extend(pods.iter().map(|pod| format!("pod {}", pod.metadata.name)));
-        let claims: Vec<Claim> =
-            self.of_run("persistentvolumeclaims", run).map_err(|failure| ("list claims", failure))?;
+        let claims: Vec<Claim> = self
+            .of_run("persistentvolumeclaims", run)
+            .map_err(|failure| ("list claims".to_owned(), failure))?;
         left.extend(claims.iter().map(|claim| format!("claim {}", claim.metadata.name)));
         Ok(left)
     }
 
     /// Whether there is a storage class; nobody may be allowed to look.
-    fn has_class(&self, class: &str) -> Result<(), PodsError> {
+    pub(crate) fn has_class(&self, class: &str) -> Result<(), PodsError> {
         match self.client.ask("GET", &format!("/apis/storage.k8s.io/v1/storageclasses/{class}"), None) {
             Ok(_) | Err(Failure::Status(403, _)) => Ok(()),
             Err(Failure::Status(404, _)) => Err(PodsError::Refused {
@@ -165,27 +202,28 @@ impl Cluster {
         }
     }
 
-    fn make(&self, group: &str, kind: &str, manifest: &Manifest) -> Result<Value, PodsError> {
+    fn make(&self, kind: Kind, manifest: &Manifest) -> Result<Value, PodsError> {
         let doing = format!("make a {} in the namespace {}", manifest.kind, self.namespace());
         let wrong = |error: serde_json::Error| PodsError::Refused {
             doing: doing.clone(),
             message: error.to_string(),
         };
         let object = serde_json::to_value(manifest).map_err(wrong)?;
-        let path = self.client.path(group, kind);
+        let path = self.client.path(kind.group, kind.plural);
         self.client.create(&path, &object).map_err(|failure| self.error(&doing, failure))
     }
 
     /// Whether there was something to delete.
-    fn delete(&self, group: &str, kind: &str, name: &str) -> Result<bool, Failure> {
-        self.client.delete(&format!("{}/{name}", self.client.path(group, kind)))
+    fn delete(&self, kind: Kind, name: &str) -> Result<bool, (String, Failure)> {
+        let path = format!("{}/{name}", self.client.path(kind.group, kind.plural));
+        self.client.delete(&path).map_err(|failure| (format!("delete a {}", kind.name), failure))
     }
 
     fn list<T: DeserializeOwned>(&self, group: &str, kind: &str, query: &str) -> Result<Vec<T>, Failure> {
         self.client.list(&self.client.path(group, kind), query)
     }
 
-    fn of_run<T: DeserializeOwned>(&self, kind: &str, run: &str) -> Result<Vec<T>, Failure> {
+    pub(crate) fn of_run<T: DeserializeOwned>(&self, kind: &str, run: &str) -> Result<Vec<T>, Failure> {
         self.list(CORE, kind, &format!("labelSelector={RUN}%3D{run}"))
     }
 
@@ -197,14 +235,14 @@ impl Cluster {
             let listed: Result<Vec<Event>, _> = self.list(CORE, "events", &format!("fieldSelector={which}"));
             events.extend(listed.map_err(|failure| self.error("list events", failure))?);
         }
-        events.retain(|event| event.involved_object.name.starts_with(run));
+        events.retain(|event| event.involved_object.name.contains(run));
         let pods = self.of_run("pods", run).map_err(|failure| self.error("list pods", failure))?;
         let claims = self.of_run("persistentvolumeclaims", run);
         let claims = claims.map_err(|failure| self.error("list claims", failure))?;
         Ok(State { pods, claims, events })
     }
 
-    fn error(&self, doing: &str, failure: Failure) -> PodsError {
+    pub(crate) fn error(&self, doing: &str, failure: Failure) -> PodsError {
         PodsError::of(self.server(), doing, failure)
     }
 }

@@ -1,4 +1,4 @@
-//! Drivers as pods of Kubernetes: made for a run, waited for, removed.
+//! Drivers and database servers as pods of Kubernetes: made for a run, waited for, removed.
 //!
 //! [`Cluster::start`] makes the objects of `tidemark_kubernetes::Drivers`;
 //! what it gives is told which drivers have joined ([`Running::wait`]), says why others do not, and removes everything at the end.
@@ -7,18 +7,26 @@
 //! | module | idea |
 //! |---|---|
 //! | `cluster` | an API server: objects are made, listed and removed |
+//! | `made` | what runs make, and what owns it |
+//! | `databases` | database servers: made, ready, at which addresses |
+//! | `provisioner` | database servers for an arm of an evaluation |
 //! | `running` | the pods of one run |
 //! | `objects` | what we read of its objects |
-//! | `trouble` | why a driver does not come: pure |
+//! | `trouble` | why a pod does not come: pure |
 //! | `error` | what went wrong, in a sentence |
 
 mod cluster;
+mod databases;
 mod error;
+mod made;
 mod objects;
+mod provisioner;
 mod running;
 mod trouble;
 
 pub use cluster::{Cluster, Found};
 pub use error::PodsError;
+pub use made::Made;
+pub use provisioner::{Arms, manifests};
 pub use running::{Running, Waiting};
 pub use tidemark_apiserver::Which;

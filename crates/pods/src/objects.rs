@@ -43,12 +43,48 @@ pub(crate) struct JobStatus {
 #[serde(default)]
 pub(crate) struct Pod {
     pub(crate) metadata: Metadata,
+    pub(crate) spec: PodSpec,
     pub(crate) status: PodStatus,
+}
+
+impl Pod {
+    /// Whether it can be used.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.status.conditions.iter().any(|one| one.kind == "Ready" && one.status == "True")
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct PodSpec {
+    pub(crate) node_name: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct StatefulSet {
+    pub(crate) metadata: Metadata,
+    pub(crate) spec: StatefulSetSpec,
+    pub(crate) status: StatefulSetStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct StatefulSetSpec {
+    pub(crate) replicas: u32,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct StatefulSetStatus {
+    pub(crate) replicas: u32,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PodStatus {
+    #[serde(rename = "podIP")]
+    pub(crate) pod_ip: String,
     pub(crate) phase: String,
     pub(crate) reason: String,
     pub(crate) message: String,
@@ -73,10 +109,19 @@ impl Condition {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub(crate) struct Container {
     pub(crate) image: String,
     pub(crate) state: ContainerState,
+    /// How it ended before it was started again.
+    pub(crate) last_state: ContainerState,
+}
+
+impl Container {
+    /// How it ended, if it did, also if it was started again.
+    pub(crate) fn ended(&self) -> Option<&Terminated> {
+        self.state.terminated.as_ref().or(self.last_state.terminated.as_ref())
+    }
 }
 
 /// One of them.

@@ -2,11 +2,12 @@
 
 use crate::cluster::Cluster;
 use crate::error::PodsError;
+use crate::made::Made;
 use crate::trouble::{Trouble, troubles};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether drivers have joined, and why others have not.
+/// How often it is looked whether pods have come, and why others have not.
 const LOOK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 /// How long everything may take to go.
@@ -15,29 +16,30 @@ pub(crate) const REMOVAL: Duration = Duration::from_secs(120);
 /// The pods of one run. What it has made is removed with it.
 pub struct Running<'a> {
     cluster: &'a Cluster,
+    made: Made,
     run: String,
     count: u32,
     is_removed: bool,
 }
 
-/// How drivers are waited for.
+/// How pods are waited for.
 pub struct Waiting<'a> {
-    /// How many have joined.
+    /// How many have come: drivers that have joined, servers that are ready.
     pub joined: &'a dyn Fn() -> u32,
     /// Whether the user does not want to wait any longer.
     pub stopped: &'a dyn Fn() -> bool,
     /// For at most this long.
     pub most: Duration,
-    /// The address at which drivers look for the controller.
-    pub url: &'a str,
+    /// The address at which drivers look for the controller, or the port at which servers are to listen.
+    pub at: &'a str,
 }
 
 impl<'a> Running<'a> {
-    pub(crate) fn new(cluster: &'a Cluster, run: String, count: u32) -> Self {
-        Self { cluster, run, count, is_removed: false }
+    pub(crate) fn new(cluster: &'a Cluster, made: Made, run: String, count: u32) -> Self {
+        Self { cluster, made, run, count, is_removed: false }
     }
 
-    /// Waits until all drivers have joined, and tells `say` what they wait for, whenever that is news.
+    /// Waits until all pods have come, and tells `say` what they wait for, whenever that is news.
     ///
     /// # Errors
     /// [`PodsError::NotJoined`], with the object and what Kubernetes says of it, when they cannot come, or did not come in time;
@@ -80,13 +82,9 @@ impl<'a> Running<'a> {
             if begun.elapsed() >= waiting.most {
                 let standing = self.standing((waiting.joined)(), &last);
                 let advice = match &last {
-                    Ok(troubles) if troubles.is_empty() => format!(
-                        ": their pods run and cannot reach this process at {}: name an address of this machine that pods reach with \
-                         --advertise; `kubectl logs --namespace {} job/{}` shows what a driver says",
-                        waiting.url,
-                        self.cluster.namespace(),
-                        self.run
-                    ),
+                    Ok(troubles) if troubles.is_empty() => {
+                        self.made.advice(waiting.at, self.cluster.namespace(), &self.run)
+                    }
                     _ => String::new(),
                 };
                 let seconds = waiting.most.as_secs();
@@ -109,15 +107,20 @@ impl<'a> Running<'a> {
     /// [`PodsError::Left`].
     pub fn remove(mut self) -> Result<(), PodsError> {
         self.is_removed = true;
-        self.cluster.remove(&self.run, REMOVAL)
+        self.cluster.remove(self.made, &self.run, REMOVAL)
+    }
+
+    /// Leaves everything as it is, for whoever removes it by its name.
+    pub fn keep(mut self) {
+        self.is_removed = true;
     }
 
     fn troubles(&self) -> Result<Vec<Trouble>, PodsError> {
-        Ok(troubles(&self.run, self.count, &self.cluster.state_of(&self.run)?))
+        Ok(troubles(self.made.owner().name, &self.run, self.count, &self.cluster.state_of(&self.run)?))
     }
 
     fn standing(&self, joined: u32, troubles: &Result<Vec<Trouble>, PodsError>) -> String {
-        let head = format!("{joined} of {} drivers have joined", self.count);
+        let head = format!("{joined} of {} {}", self.count, self.made.came());
         match troubles {
             Err(error) => format!("{head}; {error}"),
             Ok(troubles) => match &troubles[..] {
@@ -133,7 +136,7 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         if !self.is_removed {
             // Something broke; what is left can be cleaned up by its labels.
-            let _ = self.cluster.remove(&self.run, REMOVAL);
+            let _ = self.cluster.remove(self.made, &self.run, REMOVAL);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Why a driver does not come, from what Kubernetes says of its pod, its claim and its Job.
+//! Why a pod does not come, from what Kubernetes says of it, of its claim and of what makes it.
 
 use crate::cluster::State;
 use crate::objects::{Event, Pod, Terminated};
@@ -7,22 +7,23 @@ use std::time::Duration;
 /// How long an image may fail to come before nobody waits for it.
 const PULL: Duration = Duration::from_secs(60);
 
-/// Why a driver does not come.
+/// Why a pod does not come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trouble {
     /// The object and what is wrong with it: a sentence without its end.
     pub(crate) text: String,
-    /// How long it may last; `None`: as long as drivers are waited for.
+    /// How long it may last; `None`: as long as pods are waited for.
     pub(crate) patience: Option<Duration>,
 }
 
-/// What keeps the `count` drivers of a run from joining, the gravest first. Pods that run have no trouble that Kubernetes knows of.
-pub(crate) fn troubles(run: &str, count: u32, state: &State) -> Vec<Trouble> {
+/// What keeps the `count` pods of a run from coming, the gravest first; `owner` is the kind of what makes them. Pods that run have no
+/// trouble that Kubernetes knows of.
+pub(crate) fn troubles(owner: &str, run: &str, count: u32, state: &State) -> Vec<Trouble> {
     let mut all: Vec<_> = state.pods.iter().filter_map(|pod| of_pod(pod, state)).collect();
     if state.pods.len() < count as usize {
-        all.push(lasting(match latest(&state.events, "Job", run) {
-            Some(event) => format!("Job {run}: {}", said(event)),
-            None => format!("Job {run} has made {} of {count} pods", state.pods.len()),
+        all.push(lasting(match latest(&state.events, owner, run) {
+            Some(event) => format!("{owner} {run}: {}", said(event)),
+            None => format!("{owner} {run} has made {} of {count} pods", state.pods.len()),
         }));
     }
     // Those that do not pass come first; the order of the others is that of the pods.
@@ -41,7 +42,8 @@ fn for_good(text: String) -> Trouble {
 fn of_pod(pod: &Pod, state: &State) -> Option<Trouble> {
     let (name, status) = (&pod.metadata.name, &pod.status);
     let container = status.container_statuses.first();
-    if let Some(terminated) = container.and_then(|container| container.state.terminated.as_ref()) {
+    // One that is started again has ended, too, and does no better the next time.
+    if let Some(terminated) = container.and_then(|container| container.ended()) {
         return Some(for_good(format!("pod {name} has ended: {}", last_words(terminated))));
     }
     match status.phase.as_str() {
@@ -70,9 +72,13 @@ fn of_pod(pod: &Pod, state: &State) -> Option<Trouble> {
             return Some(lasting(format!("pod {name}: {reason}: {message}")));
         }
     }
-    // A claim has the name of its pod and that of the volume.
+    // A claim is named after its pod and the volume, in an order that depends on who makes it.
+    let is_of_pod = |claim: &str| {
+        let rest = claim.strip_prefix(name.as_str()).map(|rest| rest.starts_with('-'));
+        rest.unwrap_or(false) || claim.strip_suffix(name.as_str()).is_some_and(|rest| rest.ends_with('-'))
+    };
     let mut claims = state.claims.iter().map(|claim| (&claim.metadata.name, &claim.status.phase));
-    let unbound = claims.find(|(claim, phase)| *phase != "Bound" && claim.starts_with(name.as_str()));
+    let unbound = claims.find(|(claim, phase)| *phase != "Bound" && is_of_pod(claim));
     let unbound = unbound.map(|(claim, _)| (claim, latest(&state.events, "PersistentVolumeClaim", claim)));
     let mut conditions = status.conditions.iter();
     let unscheduled = conditions.find(|one| one.kind == "PodScheduled" && one.status == "False");
@@ -141,7 +147,7 @@ mod tests {
     }
 
     fn said(count: u32, state: &State) -> Vec<(String, Option<u64>)> {
-        let troubles = troubles("run", count, state).into_iter();
+        let troubles = troubles("Job", "run", count, state).into_iter();
         troubles.map(|one| (one.text, one.patience.map(|patience| patience.as_secs()))).collect()
     }
 

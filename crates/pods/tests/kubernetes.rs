@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidemark_kubernetes::{COMPONENT, Drivers, Pods, RUN, Reach};
 use tidemark_lab::{self as lab, Kubernetes, KubernetesOptions};
-use tidemark_pods::{Cluster, PodsError, Waiting, Which};
+use tidemark_pods::{Cluster, Made, PodsError, Waiting, Which};
 
 /// An API server that ends with the test.
 struct Server {
@@ -145,7 +145,7 @@ fn kubernetes_has_drivers_made_and_removed_with_the_rights_of_the_manual() {
         joined: &|| 0,
         stopped: &|| false,
         most: Duration::from_secs(1),
-        url: "https://127.0.0.1:1",
+        at: "https://127.0.0.1:1",
     };
     let mut said = Vec::new();
     let error = running.wait(&waiting, &mut |news| said.push(news.to_owned())).unwrap_err();
@@ -158,8 +158,8 @@ fn kubernetes_has_drivers_made_and_removed_with_the_rights_of_the_manual() {
 
     // One that was forgotten is found, and gone when it is removed; once more does no harm.
     std::mem::forget(usual.start(&drivers("tidemark-two", &pods), &reach()).unwrap());
-    usual.remove(&usual.runs().unwrap()[0].run, Duration::from_secs(60)).unwrap();
-    usual.remove("tidemark-two", Duration::from_secs(60)).unwrap();
+    usual.remove(Made::Drivers, &usual.runs().unwrap()[0].run, Duration::from_secs(60)).unwrap();
+    usual.remove(Made::Drivers, "tidemark-two", Duration::from_secs(60)).unwrap();
     assert_eq!(server.labelled("bench", &all), [] as [&str; 0]);
 
     // What is not allowed is said with its verb and its resource, and nothing stays.

@@ -7,7 +7,7 @@ mod layout;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
-pub(crate) use kubernetes::{Advertised, KubernetesCommand, On, Operator, Place, RunOn};
+pub(crate) use kubernetes::{Advertised, ImageOf, KubernetesCommand, On, Operator, Place, RunOn};
 pub(crate) use lab::{AnyLab, Lab, LabTrino, LabUp, WhichLab};
 pub(crate) use layout::{LayoutCommand, Site};
 use std::path::PathBuf;

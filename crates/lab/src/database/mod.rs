@@ -3,6 +3,7 @@
 mod mariadb;
 mod options;
 mod postgres;
+mod postgres_image;
 mod power;
 mod record;
 mod saved;
@@ -26,6 +27,7 @@ use record::{Credentials, Shape};
 use server::Site;
 
 pub use options::DatabaseOptions;
+pub use postgres_image::postgres_image;
 pub use record::Database;
 
 type Record = crate::record::Record<Shape>;

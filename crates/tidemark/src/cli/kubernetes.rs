@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::controller::period;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -136,17 +136,39 @@ pub(crate) struct Operator {
     pub(crate) wait: Duration,
 }
 
+/// What an image is of.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ImageOf {
+    /// This program
+    Driver,
+    /// The PostgreSQL of this machine
+    Postgres,
+}
+
+impl ImageOf {
+    /// The usual name of the image.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Driver => IMAGE,
+            Self::Postgres => concat!("tidemark-postgres:", env!("CARGO_PKG_VERSION")),
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum KubernetesCommand {
-    /// Write an image of this program for driver pods: an archive that containerd, Podman and Docker read, made without any of
-    /// them. The same program gives the same bytes
+    /// Write an image for pods: an archive that containerd, Podman and Docker read, made without any of them. The same programs give
+    /// the same bytes
     Image {
+        /// What it is of: this program for drivers, or this machine's PostgreSQL for database servers
+        #[arg(value_enum, default_value = "driver")]
+        of: ImageOf,
         /// The archive
         #[arg(long, short, value_name = "FILE")]
         output: PathBuf,
-        /// Name of the image
-        #[arg(long, default_value = IMAGE, value_parser = image)]
-        name: String,
+        /// Name of the image [default: tidemark:VERSION, or tidemark-postgres:VERSION]
+        #[arg(long, value_parser = image)]
+        name: Option<String>,
     },
     /// Print what `tidemark operator` needs in a cluster: the resource Evaluation, rights, a Deployment and a volume for results. For
     /// `kubectl apply -f -`

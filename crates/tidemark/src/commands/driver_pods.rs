@@ -18,8 +18,9 @@ use tidemark_control::backend::BackendFactory;
 use tidemark_control::event::StopRequest;
 use tidemark_fleet::fleet::Presence;
 use tidemark_fleet::{Fleet, backend, fleet};
-use tidemark_kubernetes::{Drivers, MOST_PODS, Owner, Pods, Reach, run_name};
+use tidemark_kubernetes::{Drivers, MOST_PODS, Manifest, Owner, Pods, Reach, run_name};
 use tidemark_measure::record::Note;
+use tidemark_plan::evaluation::Arm;
 use tidemark_plan::plan::{Plan, Wanted};
 use tidemark_plan::secret::Secret;
 use tidemark_plan::yaml::Environment;
@@ -90,7 +91,7 @@ pub(super) fn with_drivers<T>(
         };
         names.iter().filter(present).count() as u32
     };
-    let waiting = Waiting { joined: &joined, stopped: is_stopped, most: wish.wait, url: &reach.url };
+    let waiting = Waiting { joined: &joined, stopped: is_stopped, most: wish.wait, at: &reach.url };
     let done = match running.wait(&waiting, say) {
         Err(PodsError::Stopped) => {
             Err(Stop { exit: Exit::Interrupted, message: PodsError::Stopped.to_string() })
@@ -117,7 +118,7 @@ pub(super) fn run(
     let (mut plan, origin) = run::prepare(source, &arguments.run)?;
     let name = plan.name.clone();
     let wanted = wanted(std::slice::from_ref(&plan), &arguments.on)?;
-    on_pods(&name, &wanted, arguments, place, terminal, |means, note| {
+    on_pods(&name, &wanted, Vec::new(), arguments, place, terminal, |means, note| {
         plan.notes.push(note);
         outcome::execute(&plan, origin, &arguments.run.running, means, store, terminal)
     })
@@ -135,16 +136,21 @@ pub(super) fn evaluate(
     let plans = sketches(&source.evaluation, &Environment::process(&registry)).map_err(Stop::usage)?;
     let wanted = wanted(&plans, &arguments.on)?;
     let name = source.evaluation.name.clone();
-    on_pods(&name, &wanted, arguments, place, terminal, |means, note| {
+    let of_arm = |arm: &Arm| {
+        arm.requests.iter().flat_map(|one| tidemark_pods::manifests(one, &arm.name)).collect::<Vec<_>>()
+    };
+    let of_arms = source.evaluation.arms.iter().flat_map(of_arm).collect();
+    on_pods(&name, &wanted, of_arms, arguments, place, terminal, |means, note| {
         source.evaluation.notes.push(note);
         evaluate::execute(source, &arguments.run, means, store, terminal)
     })
 }
 
-/// Carries a document out on the pods that the command line asks for.
+/// Carries a document out on the pods that the command line asks for. A dry run prints what they are made of, and `others` before.
 fn on_pods(
     name: &str,
     (pods, count): &(Pods, u32),
+    others: Vec<Manifest>,
     arguments: &RunOn,
     place: &Place,
     terminal: Terminal,
@@ -152,7 +158,7 @@ fn on_pods(
 ) -> Result<Exit, Stop> {
     let on = &arguments.on;
     if on.dry_run {
-        return print(name, pods, *count, terminal);
+        return print(name, pods, *count, others, terminal);
     }
     let cluster = connect(place.context.as_deref(), pods.namespace.as_deref())?;
     let signals = Signals::listen();
@@ -233,11 +239,17 @@ pub(super) fn wanted(plans: &[Plan], on: &On) -> Result<(Pods, u32), Stop> {
 }
 
 /// The manifests, without what is made anew for every run.
-fn print(name: &str, pods: &Pods, count: u32, terminal: Terminal) -> Result<Exit, Stop> {
+fn print(
+    name: &str,
+    pods: &Pods,
+    count: u32,
+    mut manifests: Vec<Manifest>,
+    terminal: Terminal,
+) -> Result<Exit, Stop> {
     let name = run_name(name, "00000");
     let drivers = Drivers { run: &name, namespace: pods.namespace.as_deref(), count, pods, owner: None };
     let reach = Reach { url: MADE.into(), trust: MADE.into(), token: MADE.into() };
-    let manifests = [drivers.job(), drivers.secret(&reach, None)];
+    manifests.extend([drivers.job(), drivers.secret(&reach, None)]);
     terminal.print(&tidemark_kubernetes::yaml(&manifests).map_err(Stop::not_ready)?);
     Ok(Exit::Done)
 }

@@ -1,13 +1,14 @@
 //! `tidemark kubernetes`: the image of driver pods, and what they have left.
 
 use super::driver_pods::{connect, refused};
-use crate::cli::KubernetesCommand;
+use crate::cli::{ImageOf, KubernetesCommand};
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::Path;
 use std::time::Duration;
+use tidemark_lab::image::Image;
 use tidemark_operator::{Install, manifests};
-use tidemark_pods::{Cluster, Found};
+use tidemark_pods::{Cluster, Found, Made};
 
 /// How long what a run left behind may take to go.
 const REMOVAL: Duration = Duration::from_secs(120);
@@ -15,7 +16,9 @@ const REMOVAL: Duration = Duration::from_secs(120);
 /// `tidemark kubernetes`.
 pub(crate) fn kubernetes(command: &KubernetesCommand, terminal: Terminal) -> Result<Exit, Stop> {
     match command {
-        KubernetesCommand::Image { output, name } => image(output, name, terminal),
+        KubernetesCommand::Image { of, output, name } => {
+            image(*of, output, name.as_deref().unwrap_or(of.name()), terminal)
+        }
         KubernetesCommand::Manifests { namespace, image, storage_class } => {
             let install = Install { namespace, image, class: storage_class.as_deref() };
             terminal.print(&manifests(install));
@@ -28,16 +31,24 @@ pub(crate) fn kubernetes(command: &KubernetesCommand, terminal: Terminal) -> Res
     }
 }
 
-fn image(output: &Path, name: &str, terminal: Terminal) -> Result<Exit, Stop> {
-    let program = std::env::current_exe()
-        .map_err(|error| Stop::not_ready(format!("cannot find this program: {error}")))?;
-    let mut image =
-        tidemark_lab::image::Image::new(full_name(name)).entrypoint(&["/tidemark"]).user("65532:65532");
-    image.program(&program, "/tidemark").map_err(Stop::not_ready)?;
+fn image(of: ImageOf, output: &Path, name: &str, terminal: Terminal) -> Result<Exit, Stop> {
+    let image = match of {
+        ImageOf::Driver => driver_image(name)?,
+        ImageOf::Postgres => tidemark_lab::postgres_image(&full_name(name)).map_err(Stop::not_ready)?,
+    };
     image.write(output).map_err(Stop::not_written)?;
     terminal
         .remark(&format!("{name} is in {}; for a node: ctr -n k8s.io images import FILE", output.display()));
     Ok(Exit::Done)
+}
+
+/// This program.
+fn driver_image(name: &str) -> Result<Image, Stop> {
+    let program = std::env::current_exe()
+        .map_err(|error| Stop::not_ready(format!("cannot find this program: {error}")))?;
+    let mut image = Image::new(full_name(name)).entrypoint(&["/tidemark"]).user("65532:65532");
+    image.program(&program, "/tidemark").map_err(Stop::not_ready)?;
+    Ok(image)
 }
 
 /// The name of an image with its registry, as containerd keeps it.
@@ -59,14 +70,22 @@ fn clean(cluster: &Cluster, names: &[String], all: bool, terminal: Terminal) -> 
         Stop::not_ready(format!("there is no run `{name}` in the namespace {namespace}; there are: {known}"))
     })?;
     for one in &chosen {
-        cluster.remove(&one.run, REMOVAL).map_err(refused)?;
+        cluster.remove(one.made, &one.run, REMOVAL).map_err(refused)?;
         terminal.print(&format!("{} is removed", one.run));
     }
     for one in found.iter().filter(|one| names.is_empty() && !chosen.contains(one)) {
         terminal.print(&format!(
-            "{} goes on: {} of {} drivers since {}; if its process is gone, name it, or wait until they end by themselves, 5 minutes \
-             after it",
-            one.run, one.active, one.count, one.since
+            "{} goes on: {} of {} {} since {}; if its process is gone, name it{}",
+            one.run,
+            one.active,
+            one.count,
+            one.made.name(),
+            one.since,
+            match one.made {
+                Made::Drivers => ", or wait until they end by themselves, 5 minutes after it",
+                // They do not end by themselves.
+                Made::Databases => "",
+            }
         ));
     }
     if found.is_empty() {
@@ -100,6 +119,7 @@ mod tests {
     #[test]
     fn only_what_is_a_run_is_removed() {
         let run = |name: &str, active, is_over| Found {
+            made: Made::Drivers,
             run: name.into(),
             active,
             count: 2,

@@ -1,0 +1,65 @@
+//! What all of our pods have in common: labels, where they run, and what they may do there.
+
+use crate::drivers::{MANAGED_BY, RUN};
+use crate::pods::{Seccomp, Spread};
+use crate::workload::{
+    Affinity, AntiAffinity, AntiAffinityTerm, Capabilities, ContainerSecurity, Labels, PodSecurity,
+    SeccompProfile, Selector, SpreadConstraint,
+};
+use std::collections::BTreeMap;
+
+/// The labels of all that a run makes; `component` is a label that says what it is for.
+pub(crate) fn labels(component: (&'static str, &str), run: &str) -> Labels {
+    let own = [component, MANAGED_BY, ("app.kubernetes.io/name", "tidemark"), (RUN, run)];
+    own.into_iter().map(|(name, value)| (name, value.to_owned())).collect()
+}
+
+/// What selects the pods of a run.
+pub(crate) fn selector(run: &str) -> Selector {
+    Selector { match_labels: BTreeMap::from([(RUN, run.to_owned())]) }
+}
+
+/// How the pods of a run are spread.
+pub(crate) fn spread(spread: Spread, run: &str) -> (Option<Affinity>, Vec<SpreadConstraint>) {
+    let evenly = |topology_key| SpreadConstraint {
+        max_skew: 1,
+        topology_key,
+        when_unsatisfiable: "ScheduleAnyway",
+        label_selector: selector(run),
+    };
+    let (zone, node) = ("topology.kubernetes.io/zone", "kubernetes.io/hostname");
+    match spread {
+        Spread::Nodes => (None, vec![evenly(node)]),
+        Spread::Zones => (None, vec![evenly(zone), evenly(node)]),
+        Spread::OnePerNode => {
+            let required = [AntiAffinityTerm { topology_key: node, label_selector: selector(run) }];
+            (Some(Affinity { pod_anti_affinity: AntiAffinity { required } }), Vec::new())
+        }
+    }
+}
+
+/// Pods of a user that is not root.
+pub(crate) fn user(id: u32, seccomp: Seccomp) -> PodSecurity {
+    PodSecurity {
+        run_as_non_root: true,
+        run_as_user: id,
+        run_as_group: id,
+        fs_group: id,
+        fs_group_change_policy: "OnRootMismatch",
+        seccomp_profile: SeccompProfile {
+            kind: match seccomp {
+                Seccomp::RuntimeDefault => "RuntimeDefault",
+                Seccomp::Unconfined => "Unconfined",
+            },
+        },
+    }
+}
+
+/// Containers that change nothing but their volumes.
+pub(crate) fn confined() -> ContainerSecurity {
+    ContainerSecurity {
+        allow_privilege_escalation: false,
+        read_only_root_filesystem: true,
+        capabilities: Capabilities { drop: ["ALL"] },
+    }
+}
