@@ -136,6 +136,7 @@ impl Cluster {
             count: set.spec.replicas,
             is_over: false,
             since: set.metadata.creation_timestamp,
+            evaluation: None,
         });
         Ok(drivers.chain(servers).collect())
     }

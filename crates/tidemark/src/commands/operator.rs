@@ -82,7 +82,7 @@ impl Worker {
     fn clear(&self, say: &dyn Fn(&str)) -> Result<(), tidemark_pods::PodsError> {
         for found in self.cluster.runs()?.into_iter().filter(|found| found.evaluation.is_some()) {
             say(&format!("removing the drivers {} of an operator before this one", found.run));
-            self.cluster.remove(&found.run, REMOVAL)?;
+            self.cluster.remove(found.made, &found.run, REMOVAL)?;
         }
         Ok(())
     }
