@@ -97,7 +97,7 @@ impl Difference {
         let logs: Vec<f64> = pairs.iter().map(|(one, other)| one.ln() - other.ln()).collect();
         let (log, deviation) = moments(&logs);
         let error = (deviation.powi(2).max(2.0 * RESOLUTION.powi(2)) / pairs.len() as f64).sqrt();
-        all.then(|| Self { log, error, freedom: pairs.len() as f64 - 1.0, slack: (0.0, 0.0) })
+        all.then_some(Self { log, error, freedom: pairs.len() as f64 - 1.0, slack: (0.0, 0.0) })
     }
 
     /// The mean of several that are independent: the geometric mean of the ratios, with the error that follows from theirs

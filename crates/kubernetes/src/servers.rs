@@ -23,7 +23,7 @@ static INSTANCES: Key<Whole<u16>> =
         .default("1");
 static IMAGE: Key<Parsed<String>> = Key::new(
     "image",
-    "Their image: one that follows the conventions of the official image, as `tidemark lab pack postgres` does",
+    "Their image: one that follows the conventions of the official image, as `tidemark kubernetes image postgres` does",
     IMAGE_NAME,
 )
 .otherwise("`postgres:18`, `mysql:8.4`, `mariadb:11.8`");

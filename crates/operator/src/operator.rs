@@ -89,7 +89,7 @@ pub trait Carrier: Send + Sync {
 #[derive(Debug)]
 pub enum Outcome {
     /// With a report.
-    Completed(Result),
+    Completed(Box<Result>),
     /// It was stopped; it goes on where it was when it is started again.
     Stopped,
     /// Its resource is wrong: a sentence. Nothing has run.
@@ -270,7 +270,7 @@ impl Operator {
                 removed.iter().for_each(|name| (self.say)(&format!("the results of {name} are removed")));
             }
             Err(error) => {
-                (self.say)(&format!("results of Evaluations that are gone cannot be removed: {error}"))
+                (self.say)(&format!("results of Evaluations that are gone cannot be removed: {error}"));
             }
         }
     }
@@ -324,7 +324,7 @@ impl Operator {
             Outcome::Stopped => (self.say)(&format!("{}: stopped", owner.name)),
             Outcome::Wrong(why) => self.fails(version, &owner, "Wrong", &why),
             Outcome::Failed(why) => self.fails(version, &owner, "Failed", &why),
-            Outcome::Completed(result) => self.completes(version, &owner, result),
+            Outcome::Completed(result) => self.completes(version, &owner, *result),
         }
     }
 

@@ -33,7 +33,7 @@ fn made(kubernetes: &Kubernetes) -> Vec<String> {
         "api/v1 pods",
         "api/v1 persistentvolumeclaims",
     ];
-    let of_kind = |kind: &str| {
+    let of_kind = |kind: &'static str| {
         let (group, kind) = kind.split_once(' ').unwrap();
         let path = format!("/{group}/{kind}?labelSelector=app.kubernetes.io%2Fmanaged-by%3Dtidemark");
         let list: Value = serde_json::from_str(&kubernetes.ask("GET", &path, None).unwrap().body).unwrap();

@@ -104,6 +104,7 @@ fn compare(status: &Status, terminal: Terminal) {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "it is what becomes of an error")]
 fn stopped(error: RookError) -> Stop {
     let exit = match &error {
         RookError::Stopped => Exit::Interrupted,

@@ -206,7 +206,7 @@ impl Worker {
                 troubles.push(format!("{name} could not be written: {error}"));
             }
         }
-        Ok(Outcome::Completed(tidemark_operator::Result {
+        Ok(Outcome::Completed(Box::new(tidemark_operator::Result {
             runs: runs.len() as u64,
             verdict: assessment.verdict.join(" "),
             invalid: if assessment.validity.is_valid() {
@@ -217,7 +217,7 @@ impl Worker {
             trouble: troubles.join("; "),
             html,
             markdown,
-        }))
+        })))
     }
 
     /// The drivers of a resource as options of the command line.
