@@ -236,7 +236,9 @@ impl Cluster {
             let listed: Result<Vec<Event>, _> = self.list(CORE, "events", &format!("fieldSelector={which}"));
             events.extend(listed.map_err(|failure| self.error("list events", failure))?);
         }
-        events.retain(|event| event.involved_object.name.contains(run));
+        // A cluster without names of services says so of every pod; nothing of ours needs them.
+        events
+            .retain(|event| event.involved_object.name.contains(run) && event.reason != "MissingClusterDNS");
         let pods = self.of_run("pods", run).map_err(|failure| self.error("list pods", failure))?;
         let claims = self.of_run("persistentvolumeclaims", run);
         let claims = claims.map_err(|failure| self.error("list claims", failure))?;

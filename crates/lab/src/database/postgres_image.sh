@@ -14,7 +14,8 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
     echo 'host all all all scram-sha-256' >>"$PGDATA/pg_hba.conf"
     if [ "$database" != postgres ]; then
         printf 'CREATE DATABASE "%s"\n' "$database" >/tmp/create.sql
-        postgres --single -D "$PGDATA" postgres </tmp/create.sql
+        # Its prompts would stand behind the last words of a server that does not start.
+        postgres --single -D "$PGDATA" postgres </tmp/create.sql >/dev/null
     fi
 fi
 unset POSTGRES_PASSWORD
