@@ -18,10 +18,7 @@ unit()    { $cargo test --locked --workspace --no-fail-fast; }
 # kubernetes_..., and run by themselves.
 e2e()     { $cargo test --locked --workspace --tests --no-fail-fast -- --ignored --test-threads=1 --skip measures_ --skip trino_ --skip kubernetes_; }
 trino()   { $cargo test --locked --workspace --no-fail-fast -- --ignored --test-threads=1 trino_; }
-kubernetes() {
-    $cargo test --locked -p tidemark-lab -p tidemark-kubernetes -p tidemark-apiserver -p tidemark-pods --no-fail-fast -- --ignored --test-threads=1 kubernetes_ &&
-        $cargo test --locked -p tidemark --test operator -- --ignored --test-threads=1 kubernetes_
-}
+kubernetes() { $cargo test --locked --workspace --tests --no-fail-fast -- --ignored --test-threads=1 kubernetes_; }
 console() { (cd console && npm run lint && npm test); }
 
 # Runs a check, notes what it says and how long it took, and sums it up in a file.
