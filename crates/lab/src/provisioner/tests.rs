@@ -90,7 +90,7 @@ fn slips_and_contradictions_are_named() {
     for (lab, expected) in [
         ("{postgres: {instance: 4}}", "did you mean `instances`?"),
         ("{postgres: {instances: 65}}", "from 1 to 64"),
-        ("{postgres: {settings: [fsync]}}", "write settings as `name: value`"),
+        ("{postgres: {settings: [fsync]}}", "write it as `name: value`"),
         ("{postgres: {reset: restor}}", "did you mean restore?"),
         ("{postgres: {}, mariadb: {}}", "an arm has servers of one kind"),
         ("{postgres: {}, copies: 1}", "there is no cluster without a `layout`"),
