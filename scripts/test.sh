@@ -54,7 +54,7 @@ for check in ${checks[*]}; do
   fi
 done
 if [ -n "$beside" ]; then
-  echo "== the tests are built"
+  echo "== building the tests"
   $cargo test --locked --workspace --no-run || beside=
 fi
 if [ -n "$beside" ]; then

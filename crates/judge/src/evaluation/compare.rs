@@ -5,7 +5,8 @@
 //! all intervals hold at once (Bonferroni's inequality; Dunn, Journal of the American Statistical Association 56, 1961) and a
 //! word is wrong anywhere in at most one of twenty evaluations. Half of it goes to the means, which the answer rests on, and half to
 //! the single cells. Stepwise corrections (Holm's) find a little more, but the intervals that go with them end at 1 exactly where
-//! something was found (Strassburger and Bretz, Statistics in Medicine 27, 2008), and say nothing of its size.
+//! something was found (Strassburger and Bretz, Statistics in Medicine 27, 2008), and say nothing of its size. What a search for better settings is
+//! about does not share: see `objective`.
 
 use super::cells::Measured;
 use super::{Comparison, Estimate, Knee, Metric, Outcome};
