@@ -219,6 +219,16 @@ impl Told {
     fn names_nothing(&self) {
         assert!(self.limits().iter().all(|rule| *rule == "limit-latency"), "{}", self.0.value["findings"]);
     }
+
+    /// Sees that the load waited for the service, or that others used up what it may have waited for. Where they use the
+    /// processors for half of the time and more, but not so much that it is named, nothing can be said.
+    fn says_something(&self) {
+        let findings = self.0.value["findings"].as_array().unwrap();
+        let busy = findings.iter().find(|finding| finding["rule"] == "generator-busy").unwrap();
+        let used = busy["facts"][0]["busy"][0]["processors"]["busy"].as_f64().unwrap();
+        let said = !self.limits().is_empty() || !self.rules("busy-").is_empty();
+        assert!(said || used >= 0.5, "{used} {}", self.0.value["findings"]);
+    }
 }
 
 /// A loop device on a file in memory, or on another one; detached with this value.
@@ -390,8 +400,7 @@ fn a_limit_that_was_built_a_lock_in_the_server() {
     let (place, server) = (Place::new(), Server::of("rate=150"));
     let told = Told::by(server.reads(&place, 8));
     told.names_nothing();
-    // Beside others that use up the processors it may be they for whom the load waits.
-    assert!(!told.limits().is_empty() || !told.rules("busy-").is_empty(), "{}", told.0.value["findings"]);
+    told.says_something();
 }
 
 #[test]
@@ -479,10 +488,5 @@ fn an_innocent_neighbour_losses_of_others() {
 fn an_innocent_neighbour_none() {
     let told = beside_neighbours();
     told.names_nothing();
-    // Where others use the processors for half of the time and more, but not so much that it is named, nothing can be said.
-    let findings = told.0.value["findings"].as_array().unwrap();
-    let busy = findings.iter().find(|finding| finding["rule"] == "generator-busy").unwrap();
-    let used = busy["facts"][0]["busy"][0]["processors"]["busy"].as_f64().unwrap();
-    let said = !told.limits().is_empty() || !told.rules("busy-").is_empty();
-    assert!(said || used >= 0.5, "{used} {}", told.0.value["findings"]);
+    told.says_something();
 }
