@@ -89,23 +89,43 @@ fn limits(entries: &[&Entry<'_>], cells: &[&Measured<'_>]) -> Vec<Finding> {
                 continue;
             }
             let key = finding.alike();
-            if said.contains(&key) {
-                continue;
-            }
+            let levels = levels(entry, &finding);
             let place = families.iter().position(|(other, _)| *other == key).unwrap_or_else(|| {
                 families.push((key.clone(), Family { findings: Vec::new(), levels: Vec::new(), order }));
                 families.len() - 1
             });
             let family = &mut families[place].1;
-            family.findings.push(finding);
-            family.levels.push(words::level(&entry.member.level));
-            said.push(key);
+            family.levels.extend(levels);
+            if !said.contains(&key) {
+                family.findings.push(finding);
+                said.push(key);
+            }
         }
     }
     families.sort_by_key(|(_, family)| {
         (rank(&family.findings[0].what), Reverse(family.findings.len()), family.order)
     });
     families.into_iter().map(|(_, family)| together(family, entries.len())).collect()
+}
+
+/// The levels at which a run found something: its own, and of a run that measured several things the points of its sweep, or the
+/// names of what it measured.
+fn levels(entry: &Entry<'_>, finding: &Finding) -> Vec<String> {
+    let (own, all) = (&entry.member.level, &entry.parts);
+    let varies = |axis: &&Axis| all.iter().any(|other| !other.axes.contains(axis));
+    let about = all.iter().filter(|part| part.stages.iter().any(|stage| finding.concerns(stage)));
+    let found = about.map(|part| {
+        let is_sole = all.iter().filter(|other| other.subject == part.subject).count() == all.len();
+        let subject = (!is_sole).then(|| part.subject.clone());
+        let level: Vec<Axis> = own.iter().chain(part.axes.iter().filter(varies)).cloned().collect();
+        let level = Some(words::level(&level)).filter(|level| !level.is_empty());
+        subject.into_iter().chain(level).collect::<Vec<_>>().join(", ")
+    });
+    let mut found: Vec<String> = found.collect();
+    if found.is_empty() {
+        found.push(words::level(own));
+    }
+    found
 }
 
 /// How throughput grows along each intensity of a run's level, everything else being the same.

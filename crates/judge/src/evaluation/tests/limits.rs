@@ -35,6 +35,37 @@ fn limits_of_runs_are_ranked_by_how_many_agree() {
     assert_eq!(named[0].finding.evidence().last().unwrap(), "seen at: workers 4");
 }
 
+#[test]
+fn a_limit_of_one_point_of_a_sweep_names_the_point() {
+    let mut run = sweep_run(&["4 KiB", "64 KiB"], 1);
+    run.member = Some(Member {
+        evaluation: 1,
+        arm: "a".into(),
+        load: "block".into(),
+        repeat: 1,
+        turn: 1,
+        ..Member::default()
+    });
+    let evaluation = evaluation(&["a"], vec![load("block", vec![])], 1);
+    let runs = [run];
+    let mut members = members::choose(&evaluation, &runs, |_| true);
+    let busy = |stage: &Stage, process: &str| {
+        let limit = Found::ProcessAtLimit { process: process.into(), used: 0.91, limit: 1.0 };
+        let standing = Some(Standing::Likely);
+        Finding::about_stage(stage, Severity::Warning, Limited { node: None, standing, limit })
+    };
+    let stages = &runs[0].stages;
+    members.used[0].findings = vec![busy(&stages[0], "osd")];
+    members.used[0].findings.extend(stages.iter().map(|stage| busy(stage, "mon")));
+    let named = bottlenecks::name(&evaluation, &members.used, &[]).limits;
+    let seen = |process: &str| {
+        let mut all = named.iter().map(|one| &one.finding);
+        all.find(|one| one.title().starts_with(process)).unwrap().evidence().pop().unwrap()
+    };
+    assert_eq!(seen("osd"), "seen at: 4 KiB");
+    assert_eq!(seen("mon"), "seen at: 4 KiB; 64 KiB");
+}
+
 /// One arm at three numbers of workers with these rates; on each run's node these values all the time.
 fn three_levels(rates: [f64; 3], values: &[(Kind, &str, &str, f64)]) -> Assessment {
     let load = load("small", levels("workers", &["1", "2", "4"]));
