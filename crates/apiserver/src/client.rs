@@ -48,11 +48,12 @@ impl Failure {
 
     /// Whether a later attempt may go better.
     pub fn is_passing(&self) -> bool {
-        match self {
-            Self::Status(code, _) => *code >= 500 || matches!(code, 409 | 429),
-            Self::Away(_) => true,
-            Self::Config(_) => false,
-        }
+        self.is_away() || matches!(self, Self::Status(409, _))
+    }
+
+    /// Whether nothing is said of what was asked for: there is no answer, or one of a server in trouble.
+    pub fn is_away(&self) -> bool {
+        matches!(self, Self::Away(_) | Self::Status(429 | 500.., _))
     }
 
     /// Whether this user has no right to what was asked for. A quota that is used up has the same status, and other words.
@@ -95,7 +96,6 @@ struct Status {
 /// A list of objects.
 #[derive(Deserialize)]
 struct List<T> {
-    #[serde(default = "Vec::new")]
     items: Vec<T>,
     #[serde(default)]
     metadata: ListMetadata,
@@ -122,6 +122,12 @@ impl Client {
     /// The address of the API server.
     pub fn server(&self) -> &str {
         &self.access.server
+    }
+
+    /// What tells the cluster from others as far as is known: the address of its API server, and the certificates that it is trusted by.
+    pub fn identity(&self) -> String {
+        let authority = self.access.authority.as_deref().unwrap_or_default();
+        format!("{}\n{}", self.server(), String::from_utf8_lossy(authority))
     }
 
     /// The namespace.
@@ -160,7 +166,7 @@ impl Client {
     /// # Errors
     /// [`Failure`], also for a status that is not one of success.
     pub fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
-        self.send(method, path, "application/json", body)
+        parsed(&self.send(method, path, "application/json", body)?)
     }
 
     /// Makes an object at the path of its kind. A field that is not known is an error.
@@ -180,7 +186,7 @@ impl Client {
         let dry = if dry { "&dryRun=All" } else { "" };
         let path = format!("{path}?{MANAGER}&force=true{dry}");
         // JSON is YAML.
-        self.send("PATCH", &path, "application/apply-patch+yaml", Some(object))
+        parsed(&self.send("PATCH", &path, "application/apply-patch+yaml", Some(object))?)
     }
 
     /// Changes an object, or with `/status` behind its path its status, by a merge patch (RFC 7396).
@@ -188,7 +194,8 @@ impl Client {
     /// # Errors
     /// [`Failure`].
     pub fn merge(&self, path: &str, patch: &Value) -> Result<Value, Failure> {
-        self.send("PATCH", &format!("{path}?{MANAGER}"), "application/merge-patch+json", Some(patch))
+        let path = format!("{path}?{MANAGER}");
+        parsed(&self.send("PATCH", &path, "application/merge-patch+json", Some(patch))?)
     }
 
     /// Has an object deleted at its own path, and what it owns afterwards. Says whether there was one.
@@ -196,6 +203,10 @@ impl Client {
     /// # Errors
     /// [`Failure`].
     pub fn delete(&self, path: &str) -> Result<bool, Failure> {
+        // That would be all objects of the kind.
+        if path.ends_with('/') {
+            return Err(Failure::Config(format!("{path} names no object to delete")));
+        }
         match self.ask("DELETE", &format!("{path}?propagationPolicy=Background"), None) {
             Ok(_) => Ok(true),
             Err(failure) if failure.is_missing() => Ok(false),
@@ -216,8 +227,8 @@ impl Client {
     /// # Errors
     /// [`Failure`].
     pub fn list_at<T: DeserializeOwned>(&self, path: &str, query: &str) -> Result<(Vec<T>, String), Failure> {
-        let answer = self.ask("GET", &format!("{path}?{query}"), None)?;
-        let list: List<T> = serde_json::from_value(answer)
+        let text = self.send("GET", &format!("{path}?{query}"), "application/json", None)?;
+        let list: List<T> = serde_json::from_str(&text)
             .map_err(|error| Failure::Away(format!("{path} cannot be read: {error}")))?;
         Ok((list.items, list.metadata.resource_version))
     }
@@ -244,11 +255,10 @@ impl Client {
         Ok(Watch::new(body.into_reader(), version))
     }
 
-    fn send(&self, method: &str, path: &str, kind: &str, body: Option<&Value>) -> Result<Value, Failure> {
+    fn send(&self, method: &str, path: &str, kind: &str, body: Option<&Value>) -> Result<String, Failure> {
         let mut answer =
             self.renewed(|session| session.request(self.server(), method, path, (kind, body), PATIENCE))?;
-        let text = read(&mut answer)?;
-        serde_json::from_str(&text).map_err(|error| Failure::Away(format!("it answers no JSON: {error}")))
+        read(&mut answer)
     }
 
     /// Asks, and once more with new credentials if these are not taken any more.
@@ -324,6 +334,10 @@ impl Session {
         };
         Err(Failure::Status(status, message))
     }
+}
+
+fn parsed(text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::Away(format!("it answers no JSON: {error}")))
 }
 
 fn read(body: &mut ureq::Body) -> Result<String, Failure> {

@@ -7,6 +7,9 @@ use serde_json::Value;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read};
 use std::marker::PhantomData;
 
+/// The longest line, in bytes: etcd keeps no object of more than 1.5 MiB.
+const LONGEST: u64 = 16 << 20;
+
 /// What happened to an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change<T> {
@@ -58,8 +61,11 @@ impl<T: DeserializeOwned> Watch<T> {
     fn change(&mut self) -> Result<Option<Change<T>>, Failure> {
         loop {
             self.line.clear();
-            match self.lines.read_line(&mut self.line) {
+            match (&mut self.lines).take(LONGEST).read_line(&mut self.line) {
                 Ok(0) => return Ok(None),
+                Ok(length) if length as u64 == LONGEST => {
+                    return Err(Failure::Away(format!("an event of a watch is longer than {LONGEST} bytes")));
+                }
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::TimedOut => return Ok(None),
                 Err(error) => return Err(Failure::Away(error.to_string())),
@@ -125,5 +131,7 @@ mod tests {
         let Some(Err(Failure::Status(410, message))) = watch(gone).next() else { panic!("410") };
         assert_eq!(message, "too old");
         assert!(matches!(watch("{\"type\":\"ADDED\",\"obj").next(), Some(Err(Failure::Away(_)))));
+        let endless = watch(&"x".repeat(LONGEST as usize + 1)).next();
+        assert!(matches!(endless, Some(Err(Failure::Away(why))) if why.contains("longer than")));
     }
 }

@@ -214,6 +214,16 @@ impl Drivers<'_> {
     }
 }
 
+/// What names of runs begin with.
+const OF_RUNS: &str = "tidemark-";
+
+/// Whether a name may be one of [`run_name`].
+pub fn is_run_name(name: &str) -> bool {
+    let is_plain = |one: u8| one.is_ascii_lowercase() || one.is_ascii_digit() || one == b'-';
+    name.len() <= LONGEST_RUN
+        && name.strip_prefix(OF_RUNS).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(is_plain))
+}
+
 /// The name of a run: that of its document, as far as Kubernetes allows it, and what tells it from other runs.
 pub fn run_name(document: &str, mark: &str) -> String {
     let letters = document.chars().map(|one| match one.to_ascii_lowercase() {

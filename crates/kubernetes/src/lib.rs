@@ -33,7 +33,7 @@ mod workload;
 
 pub use databases::{Account, DATABASE, Databases};
 pub use document::{LAYOUT, read};
-pub use drivers::{COMPONENT, Drivers, LONGEST_RUN, MANAGED_BY, RUN, Reach, run_name};
+pub use drivers::{COMPONENT, Drivers, LONGEST_RUN, MANAGED_BY, RUN, Reach, is_run_name, run_name};
 pub use layout::{
     Cache, Cluster, Deployment, FailureDomain, FileSystem, Gateways, Layout, Media, Monitors, ObjectStore,
     Pool, Template,
@@ -45,4 +45,5 @@ pub use pods::{
     processors, size,
 };
 pub use quantity::Quantity;
+pub use render::NAMESPACE;
 pub use servers::{SERVERS, Server, Servers, servers};

@@ -17,6 +17,9 @@ use std::net::IpAddr;
 /// The interface that Rook's resources belong to.
 const ROOK: &str = "ceph.rook.io/v1";
 
+/// The label with the namespace of a layout: what is of the whole cluster, such as classes, has none of its own.
+pub const NAMESPACE: &str = "tidemark.dev/namespace";
+
 impl Layout {
     /// All its resources, in an order in which each finds what it refers to.
     pub fn manifests(&self) -> Vec<Manifest> {
@@ -234,6 +237,7 @@ impl Layout {
         let labels = BTreeMap::from([
             ("app.kubernetes.io/managed-by", "tidemark".to_owned()),
             ("app.kubernetes.io/instance", self.name.clone()),
+            (NAMESPACE, self.namespace.clone()),
         ]);
         let metadata = Metadata { name: name.to_owned(), namespace, labels, owner_references: Vec::new() };
         Manifest { api_version, kind, metadata, body }

@@ -17,16 +17,16 @@ pub(crate) struct Decision {
     pub(crate) mark: Vec<(usize, Phase)>,
 }
 
-/// Decides. `current` is carried out now; `finished` are over, whether or not their status says so yet.
+/// Decides. `current` is carried out now; `out` are not to be begun: they are over, whether or not their status says so yet, or held.
 pub(crate) fn decide(
     evaluations: &[Evaluation],
     current: Option<&Version>,
-    finished: &BTreeSet<Version>,
+    out: &BTreeSet<Version>,
 ) -> Decision {
     let is_current = |one: &Evaluation| current == Some(&version(one));
     let stop = current.is_some() && !evaluations.iter().any(|one| is_current(one) && is_wanted(one));
     let mut due: Vec<usize> = (0..evaluations.len())
-        .filter(|place| is_due(&evaluations[*place], finished) && !is_current(&evaluations[*place]))
+        .filter(|place| is_due(&evaluations[*place], out) && !is_current(&evaluations[*place]))
         .collect();
     // First come, first served.
     due.sort_by_key(|place| {
@@ -61,10 +61,10 @@ fn is_wanted(one: &Evaluation) -> bool {
     !one.spec.suspend && one.metadata.deletion_timestamp.is_none()
 }
 
-fn is_due(one: &Evaluation, finished: &BTreeSet<Version>) -> bool {
+fn is_due(one: &Evaluation, out: &BTreeSet<Version>) -> bool {
     let is_over = one.status.observed_generation == one.metadata.generation
         && one.status.phase.is_some_and(Phase::is_final);
-    is_wanted(one) && !is_over && !finished.contains(&version(one))
+    is_wanted(one) && !is_over && !out.contains(&version(one))
 }
 
 #[cfg(test)]

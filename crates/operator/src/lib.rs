@@ -9,6 +9,7 @@
 //! | `decide` | what to do next: pure |
 //! | `operator` | the loop: what is seen, what is started and stopped, what is written |
 //! | `report` | the ConfigMap with the report |
+//! | `starts` | an Evaluation that takes its operator along is given up |
 //! | `volume` | where results are kept, and when they are removed |
 //! | `manifests` | what is installed in a cluster |
 
@@ -17,6 +18,7 @@ mod manifests;
 mod operator;
 mod report;
 mod resource;
+mod starts;
 mod volume;
 
 pub use manifests::{Install, manifests};

@@ -13,7 +13,10 @@ pub struct Install<'a> {
 
 /// The manifests, for `kubectl apply`.
 pub fn manifests(install: Install<'_>) -> String {
-    let class = install.class.map(|class| format!("  storageClassName: {class}\n")).unwrap_or_default();
+    let class = install
+        .class
+        .map(|class| format!("  storageClassName: {}\n", serde_json::Value::from(class)))
+        .unwrap_or_default();
     include_str!("manifests.yaml")
         .replace("{namespace}", install.namespace)
         .replace("\"{image}\"", &serde_json::Value::from(install.image).to_string())
@@ -56,14 +59,16 @@ mod tests {
         assert!(all[4]["spec"]["storageClassName"].is_null());
         let other = read(Install { class: Some("fast"), ..INSTALL });
         assert_eq!(other[4]["spec"]["storageClassName"], "fast");
+        let other = read(Install { class: Some("null"), ..INSTALL });
+        assert_eq!(other[4]["spec"]["storageClassName"], "null", "a name, not nothing");
     }
 
     #[test]
     fn every_phase_of_a_status_is_in_the_schema() {
-        use crate::resource::Phase::{Completed, Failed, Queued, Running, Suspended};
+        use crate::resource::Phase::{Completed, Failed, Queued, Running, Suspended, Waiting};
         let schema = &read(INSTALL)[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let known = schema["properties"]["status"]["properties"]["phase"]["enum"].clone();
-        let phases = [Queued, Running, Suspended, Completed, Failed];
+        let phases = [Queued, Waiting, Running, Suspended, Completed, Failed];
         assert_eq!(known, serde_json::to_value(phases).unwrap());
         assert_eq!(known, serde_json::to_value(phases.map(crate::resource::Phase::name)).unwrap());
     }

@@ -3,6 +3,7 @@
 use crate::decide::{Decision, Version, decide, version};
 use crate::report;
 use crate::resource::{Evaluation, Metadata, Phase, ReportPlace, Runs, Spec, Status, Variable};
+use crate::starts::Starts;
 use crate::volume::Volume;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,6 +28,9 @@ const AGAIN: Duration = Duration::from_secs(2);
 
 /// For how long a status is tried to be written.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long it is waited before what could not begin is tried again.
+const LATER: Duration = Duration::from_secs(10);
 
 /// How often it is looked whether the operator is to end.
 const LOOK: Duration = Duration::from_millis(200);
@@ -92,6 +96,8 @@ pub enum Outcome {
     Completed(Box<Result>),
     /// It was stopped; it goes on where it was when it is started again.
     Stopped,
+    /// It cannot begin, or go on, for now: a word for the reason, and a sentence. It is tried again.
+    Later(&'static str, String),
     /// Its resource is wrong: a sentence. Nothing has run.
     Wrong(String),
     /// It could not be carried out: a sentence.
@@ -117,8 +123,11 @@ pub struct Result {
 
 /// What happens.
 enum News {
-    Seen(Vec<Evaluation>),
+    /// There is a new list.
+    Seen,
     Unseen(Failure),
+    /// Its variables are there, and it is carried out.
+    Begun(Version),
     Runs(Version, Runs),
     Ended(Version, Outcome),
 }
@@ -139,33 +148,44 @@ pub fn operate(
     let unusable = |source| OperatorError::Volume { path: directory.to_owned(), source };
     // What is missing from the start is said at once and not tried forever.
     client.list::<Evaluation>(&path(client), "").map_err(refused)?;
-    let volume = Volume::new(directory, client.namespace()).map_err(unusable)?;
+    let volume = Volume::new(directory, client.namespace(), &client.identity()).map_err(unusable)?;
+    if let Some(other) = volume.other_server() {
+        say(&format!(
+            "{} has results of Evaluations at {other}: none is removed; to have those of Evaluations that are gone removed again, remove \
+             {} there",
+            directory.display(),
+            crate::volume::SERVER
+        ));
+    }
     let (send, news) = mpsc::channel();
-    let watcher = (Arc::clone(client), send.clone());
-    std::thread::spawn(move || watch(&watcher.0, &watcher.1));
-    let (known, current, finished) = (Vec::new(), None, BTreeSet::new());
-    let carrier = Arc::clone(carrier);
-    Operator { client: Arc::clone(client), carrier, volume, say, send, known, current, finished }
+    let seen = Arc::new(Mutex::new(None));
+    let watcher = (Arc::clone(client), Arc::clone(&seen), send.clone());
+    std::thread::spawn(move || watch(&watcher.0, &watcher.1, &watcher.2));
+    let (known, current, finished, held) = (Vec::new(), None, BTreeSet::new(), BTreeMap::new());
+    let (client, carrier) = (Arc::clone(client), Arc::clone(carrier));
+    Operator { client, carrier, volume, say, send, seen, known, current, finished, held }
         .run(&news, is_ended);
     Ok(())
 }
 
 /// Tells what there is, whenever it changes.
-fn watch(client: &Client, news: &Sender<News>) {
+fn watch(client: &Client, latest: &Mutex<Option<Vec<Evaluation>>>, news: &Sender<News>) {
     let path = path(client);
     loop {
         let seen = client.list_at::<Evaluation>(&path, "").and_then(|(seen, version)| {
-            if news.send(News::Seen(seen)).is_err() {
+            *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+            if news.send(News::Seen).is_err() {
                 return Ok(false);
             }
             // Whatever changes, everything is listed anew: there are few Evaluations.
             client.watch::<Value>(&path, "", &version, WATCH)?.next().transpose().map(|_| true)
         });
         match seen {
-            Ok(true) => {}
             Ok(false) => return,
+            // What changes often, and a watch that ends at once, are no reason to list without a pause.
+            Ok(true) => std::thread::sleep(LOOK),
             // The version is too old to be watched from.
-            Err(Failure::Status(410, _)) => {}
+            Err(Failure::Status(410, _)) => std::thread::sleep(LOOK),
             Err(failure) => {
                 if news.send(News::Unseen(failure)).is_err() {
                     return;
@@ -192,11 +212,15 @@ struct Operator {
     volume: Volume,
     say: Arc<dyn Fn(&str) + Send + Sync>,
     send: Sender<News>,
+    /// The newest list that nobody has looked at.
+    seen: Arc<Mutex<Option<Vec<Evaluation>>>>,
     /// As they were seen last, with what was written to them since.
     known: Vec<Evaluation>,
     current: Option<Current>,
     /// What this process has seen the end of: a list may be older than what was written.
     finished: BTreeSet<Version>,
+    /// What could not begin, and when it is tried again.
+    held: BTreeMap<Version, Instant>,
 }
 
 impl Operator {
@@ -211,13 +235,17 @@ impl Operator {
                 }
             }
             match news.recv_timeout(LOOK) {
-                Ok(News::Seen(seen)) => {
+                Ok(News::Seen) => {
                     is_away = false;
+                    let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    let Some(seen) = seen else { continue };
                     self.known = seen;
+                    self.known.retain(|one| is_plain(&one.metadata));
                     if !is_ended() {
                         self.react();
                     }
                 }
+                Ok(News::Begun(version)) => self.begun(&version),
                 Ok(News::Unseen(failure)) => {
                     if !std::mem::replace(&mut is_away, true) {
                         (self.say)(&format!("Evaluations cannot be watched for now: {failure}"));
@@ -233,7 +261,13 @@ impl Operator {
                         self.react();
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    let now = Instant::now();
+                    let is_idle = self.current.is_none() && !is_ended();
+                    if is_idle && self.held.values().any(|next| *next <= now) {
+                        self.react();
+                    }
+                }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -241,7 +275,17 @@ impl Operator {
 
     fn react(&mut self) {
         let current = self.current.as_ref().map(|current| &current.version);
-        let Decision { stop, start, mark } = decide(&self.known, current, &self.finished);
+        self.held.retain(|version, _| self.known.iter().any(|one| crate::decide::version(one) == *version));
+        let now = Instant::now();
+        let out = |is_held: &dyn Fn(&Instant) -> bool| -> BTreeSet<Version> {
+            let held = self.held.iter().filter(|(_, next)| is_held(next)).map(|(version, _)| version);
+            self.finished.iter().chain(held).cloned().collect()
+        };
+        let Decision { stop, mut start, mark } = decide(&self.known, current, &out(&|_| true));
+        if start.is_none() {
+            // What could not begin gives way to what has not been tried.
+            start = decide(&self.known, current, &out(&|next| *next > now)).start;
+        }
         if let (true, Some(current)) = (stop, &self.current)
             && !current.is_stopped.swap(true, Ordering::Relaxed)
         {
@@ -276,33 +320,35 @@ impl Operator {
     }
 
     fn start(&mut self, place: usize) {
-        let Evaluation { metadata, spec, status } = self.known[place].clone();
+        let Evaluation { metadata, spec, .. } = self.known[place].clone();
         let version = version(&self.known[place]);
         let is_stopped = Arc::new(AtomicBool::new(false));
         self.current = Some(Current { version: version.clone(), is_stopped: Arc::clone(&is_stopped) });
-        (self.say)(&format!("{}: begins, or goes on", metadata.name));
-        let runs = status.runs.filter(|_| status.observed_generation == metadata.generation);
-        self.write(&version, |_| {
-            let kept =
-                Status { runs: runs.clone(), conditions: status.conditions.clone(), ..Status::default() };
-            kept.turned(Phase::Running, version.1, "Running", "it is carried out", &now())
-        });
         let follower = Follower {
             version: version.clone(),
             name: metadata.name.clone(),
             send: Mutex::new(self.send.clone()),
             say: Arc::clone(&self.say),
             is_stopped,
+            starts: Starts::of(&self.volume.of(&metadata)),
+            done: AtomicU64::new(u64::MAX),
         };
         let (client, carrier, send) =
             (Arc::clone(&self.client), Arc::clone(&self.carrier), self.send.clone());
         let directory = self.volume.of(&metadata);
         std::thread::spawn(move || {
             let carried = catch_unwind(AssertUnwindSafe(|| match values(&client, &spec.variables) {
-                Err(wrong) => Outcome::Wrong(wrong),
+                Err(outcome) => outcome,
                 Ok(variables) => {
+                    let _ = send.send(News::Begun(version.clone()));
+                    if let Some(broken) = follower.starts.begin() {
+                        return broken;
+                    }
                     let Metadata { name, uid, .. } = metadata;
-                    carrier.carry_out(&Task { name, uid, spec, variables, directory }, &follower)
+                    let task = Task { name, uid, spec, variables, directory };
+                    let outcome = carrier.carry_out(&task, &follower);
+                    follower.starts.forget();
+                    outcome
                 }
             }));
             let broken = |_| {
@@ -310,6 +356,19 @@ impl Operator {
             };
             // Nobody listens when the operator has ended.
             let _ = send.send(News::Ended(version, carried.unwrap_or_else(broken)));
+        });
+    }
+
+    /// Says that it is carried out.
+    fn begun(&mut self, version: &Version) {
+        let Some(known) = self.known.iter().find(|one| one.metadata.uid == version.0) else { return };
+        (self.say)(&format!("{}: begins, or goes on", known.metadata.name));
+        let status = known.status.clone();
+        let runs = status.runs.filter(|_| status.observed_generation == version.1);
+        self.write(version, |_| {
+            let kept =
+                Status { runs: runs.clone(), conditions: status.conditions.clone(), ..Status::default() };
+            kept.turned(Phase::Running, version.1, "Running", "it is carried out", &now())
         });
     }
 
@@ -322,6 +381,11 @@ impl Operator {
         match outcome {
             // What is wanted instead decides what its status says.
             Outcome::Stopped => (self.say)(&format!("{}: stopped", owner.name)),
+            Outcome::Later(reason, why) => {
+                (self.say)(&format!("{}: {why}", owner.name));
+                self.turn(version, Phase::Waiting, reason, &why);
+                self.hold(version);
+            }
             Outcome::Wrong(why) => self.fails(version, &owner, "Wrong", &why),
             Outcome::Failed(why) => self.fails(version, &owner, "Failed", &why),
             Outcome::Completed(result) => self.completes(version, &owner, *result),
@@ -330,8 +394,21 @@ impl Operator {
 
     fn fails(&mut self, version: &Version, owner: &Metadata, reason: &str, why: &str) {
         (self.say)(&format!("{}: {why}", owner.name));
-        self.finished.insert(version.clone());
-        self.turn(version, Phase::Failed, reason, why);
+        let is_written = self.turn(version, Phase::Failed, reason, why);
+        self.finishes(version, is_written);
+    }
+
+    /// Nothing more is to be done for it if its status says so; else it is carried out again, and what was measured counts.
+    fn finishes(&mut self, version: &Version, is_written: bool) {
+        if is_written {
+            self.finished.insert(version.clone());
+        } else {
+            self.hold(version);
+        }
+    }
+
+    fn hold(&mut self, version: &Version) {
+        self.held.insert(version.clone(), Instant::now() + LATER);
     }
 
     fn completes(&mut self, version: &Version, owner: &Metadata, result: Result) {
@@ -344,9 +421,8 @@ impl Operator {
         let said: Vec<_> = said.into_iter().filter(|one| !one.is_empty()).collect();
         let message = if said.is_empty() { "the report is there".to_owned() } else { said.join("; ") };
         (self.say)(&format!("{}: completed with {runs} runs: {verdict}", owner.name));
-        self.finished.insert(version.clone());
         let directory = self.volume.of(owner).display().to_string();
-        self.write(version, |status| {
+        let is_written = self.write(version, |status| {
             let completed = Status {
                 runs: Some(Runs::new(runs, Some(runs))),
                 verdict: Some(verdict.clone()),
@@ -356,6 +432,7 @@ impl Operator {
             };
             completed.turned(Phase::Completed, version.1, "Completed", &message, &now())
         });
+        self.finishes(version, is_written);
     }
 
     /// Keeps the report where its readers look for it: the name of the ConfigMap, or why there is none.
@@ -375,13 +452,15 @@ impl Operator {
         kept.map(|_| name).map_err(|failure| failure.to_string())
     }
 
-    fn turn(&mut self, version: &Version, phase: Phase, reason: &str, message: &str) {
-        self.write(version, |status| status.turned(phase, version.1, reason, message, &now()));
+    fn turn(&mut self, version: &Version, phase: Phase, reason: &str, message: &str) -> bool {
+        self.write(version, |status| status.turned(phase, version.1, reason, message, &now()))
     }
 
-    /// Writes the status of an Evaluation if it is still there and in the same generation.
-    fn write(&mut self, version: &Version, change: impl Fn(&Status) -> Status) {
-        let Some(known) = self.known.iter_mut().find(|one| one.metadata.uid == version.0) else { return };
+    /// Writes the status of an Evaluation if it is still there. `false`: it could not be written.
+    fn write(&mut self, version: &Version, change: impl Fn(&Status) -> Status) -> bool {
+        let Some(known) = self.known.iter_mut().find(|one| one.metadata.uid == version.0) else {
+            return true;
+        };
         let status = change(&known.status);
         let name = &known.metadata.name;
         let path = format!("{}/{name}/status", path(&self.client));
@@ -390,8 +469,12 @@ impl Operator {
         match patiently(|| self.client.merge(&path, &patch)) {
             Ok(_) => known.status = status,
             Err(failure) if failure.is_missing() => {}
-            Err(failure) => (self.say)(&format!("the status of {name} cannot be written: {failure}")),
+            Err(failure) => {
+                (self.say)(&format!("the status of {name} cannot be written: {failure}"));
+                return false;
+            }
         }
+        true
     }
 }
 
@@ -413,20 +496,35 @@ fn patiently<T>(ask: impl Fn() -> std::result::Result<T, Failure>) -> std::resul
     }
 }
 
-/// The values of variables, or what of them is missing.
-fn values(client: &Client, variables: &[Variable]) -> std::result::Result<BTreeMap<String, Secret>, String> {
+/// Whether it has a name and a number as Kubernetes gives them: its directory is named after them.
+fn is_plain(metadata: &Metadata) -> bool {
+    let plain = |text: &str, more: &[u8]| {
+        !text.is_empty() && text.bytes().all(|one| one.is_ascii_alphanumeric() || more.contains(&one))
+    };
+    plain(&metadata.name, b"-.") && plain(&metadata.uid, b"-")
+}
+
+/// The values of variables, or what comes of it that there are none.
+fn values(client: &Client, variables: &[Variable]) -> std::result::Result<BTreeMap<String, Secret>, Outcome> {
     let value = |variable: &Variable| {
         let name = &variable.name;
         let Some(reference) = &variable.secret_key_ref else {
             return Ok((name.clone(), Secret::new(variable.value.as_deref().unwrap_or_default())));
         };
         let path = format!("{}/{}", client.path("api/v1", "secrets"), reference.name);
-        let found = patiently(|| client.ask("GET", &path, None))
-            .map_err(|failure| format!("spec.variables: {name}: {failure}"))?;
+        let found = patiently(|| client.ask("GET", &path, None)).map_err(|failure| {
+            let why = format!("spec.variables: {name}: {failure}");
+            match failure {
+                _ if failure.is_missing() => Outcome::Later("SecretMissing", why),
+                _ if failure.is_passing() => Outcome::Later("Away", why),
+                _ => Outcome::Wrong(why),
+            }
+        })?;
         let bytes = found["data"][&reference.key].as_str().and_then(|text| BASE64_STANDARD.decode(text).ok());
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
             let (secret, key) = (&reference.name, &reference.key);
-            format!("spec.variables: {name}: the Secret {secret} has no text under the key {key}")
+            let why = format!("spec.variables: {name}: the Secret {secret} has no text under the key {key}");
+            Outcome::Later("SecretMissing", why)
         })?;
         Ok((name.clone(), Secret::new(&*text)))
     };
@@ -440,10 +538,16 @@ struct Follower {
     send: Mutex<Sender<News>>,
     say: Arc<dyn Fn(&str) + Send + Sync>,
     is_stopped: Arc<AtomicBool>,
+    starts: Starts,
+    /// How many runs were measured when it was told last.
+    done: AtomicU64,
 }
 
 impl Follow for Follower {
     fn runs(&self, done: u64, of: Option<u64>) {
+        if self.done.swap(done, Ordering::Relaxed) < done {
+            self.starts.forget();
+        }
         let send = self.send.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody listens when the operator has ended.
         let _ = send.send(News::Runs(self.version.clone(), Runs::new(done, of)));

@@ -80,6 +80,8 @@ pub struct Drivers {
 pub(crate) enum Phase {
     /// Another one is carried out.
     Queued,
+    /// A Secret that it needs is not there.
+    Waiting,
     Running,
     /// The user does not want it to go on for now.
     Suspended,
@@ -98,6 +100,7 @@ impl Phase {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Queued => "Queued",
+            Self::Waiting => "Waiting",
             Self::Running => "Running",
             Self::Suspended => "Suspended",
             Self::Completed => "Completed",

@@ -18,6 +18,10 @@ use tidemark_load::stop::StopRequest;
 use tidemark_measure::in_effect::InEffect;
 use tidemark_measure::tuning::TakesEffect;
 
+mod trace;
+
+pub use trace::Trace;
+
 /// Variables of an arm, for `${NAME}` in its loads' documents; value by name. Values may be secrets.
 pub type Variables = BTreeMap<String, String>;
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use tidemark_apiserver::{Client, Failure, Which};
-use tidemark_kubernetes::{Drivers, Manifest, RUN, Reach};
+use tidemark_kubernetes::{Drivers, Manifest, RUN, Reach, is_run_name};
 
 /// How often something is looked at again that goes.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -54,7 +54,7 @@ impl Cluster {
         self.client.namespace()
     }
 
-    fn server(&self) -> &str {
+    pub(crate) fn server(&self) -> &str {
         self.client.server()
     }
 
@@ -138,7 +138,8 @@ impl Cluster {
             since: set.metadata.creation_timestamp,
             evaluation: None,
         });
-        Ok(drivers.chain(servers).collect())
+        // Labels are anybody's to set: what is not named as a run is none of ours, whatever they say.
+        Ok(drivers.chain(servers).filter(|found| is_run_name(&found.run)).collect())
     }
 
     fn owners<T: DeserializeOwned>(&self, made: Made) -> Result<Vec<T>, Failure> {

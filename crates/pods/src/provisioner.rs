@@ -7,7 +7,6 @@ use crate::made::Made;
 use crate::running::REMOVAL;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use tidemark_apiserver::Which;
 use tidemark_keys::secret::Secret;
@@ -17,7 +16,7 @@ use tidemark_keys::{AnyKey, Key, Table};
 use tidemark_kubernetes::{Account, Databases, Manifest, SERVERS, Servers, run_name, servers};
 use tidemark_load::stop::StopRequest;
 use tidemark_plan::provisioner::{
-    Progress, ProvisionError, Provisioner, ProvisionerKind, Request, Variables,
+    Progress, ProvisionError, Provisioner, ProvisionerKind, Request, Trace, Variables,
 };
 use tidemark_plan::yaml::environment::Environment;
 
@@ -27,7 +26,7 @@ static KUBERNETES: Key<Map> =
 
 /// The name of the account that is made in each server, and of its database.
 const ACCOUNT: &str = "tidemark";
-/// The file with the name of what was made, by which a later start removes what this one leaves.
+/// The note of what was made, by which a later start removes what this one leaves: server, namespace and run, a line each.
 const MADE: &str = "kubernetes-run";
 
 /// The variables that servers bring, and stand-ins for their values while they are not up.
@@ -102,6 +101,7 @@ struct Arm {
 /// Servers that are up.
 struct Up {
     cluster: Cluster,
+    trace: Trace,
     run: String,
     password: Secret,
     instances: Vec<Instance>,
@@ -115,41 +115,48 @@ impl Arm {
     }
 
     /// Removes what an earlier start has left behind.
-    fn remove_earlier(&self, cluster: &Cluster, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
-        let Ok(run) = fs::read_to_string(self.directory.join(MADE)) else { return Ok(()) };
-        progress.line(&format!("removing the database servers {run} that an earlier start has left"));
-        cluster.remove(Made::Databases, &run, REMOVAL).map_err(failed)
+    fn remove_earlier(
+        &self,
+        cluster: &Cluster,
+        trace: &Trace,
+        progress: &mut dyn Progress,
+    ) -> Result<(), ProvisionError> {
+        let Some(noted) = trace.read()? else { return Ok(()) };
+        let lines: Vec<&str> = noted.lines().collect();
+        match lines.as_slice() {
+            [server, namespace, run] if (*server, *namespace) == (cluster.server(), cluster.namespace()) => {
+                progress.line(&format!("removing the database servers {run} that an earlier start has left"));
+                cluster.remove(Made::Databases, run, REMOVAL).map_err(failed)
+            }
+            [server, namespace, run] => Err(ProvisionError::Failed(format!(
+                "an earlier start has left the database servers {run} in the namespace {namespace} of {server}: remove them there with \
+                 `tidemark kubernetes clean {run} --namespace {namespace}`, then remove {}",
+                self.directory.join(MADE).display()
+            ))),
+            _ => Err(ProvisionError::Failed(format!(
+                "{} is damaged, so nobody knows which servers an earlier start has made: `tidemark kubernetes clean` lists those that \
+                 there are; then remove the file",
+                self.directory.join(MADE).display()
+            ))),
+        }
     }
 
-    fn forget(&self) {
-        // What is left is an empty directory at most, or the name of something that is gone.
-        let _ = fs::remove_file(self.directory.join(MADE));
-        let _ = fs::remove_dir(&self.directory);
-    }
-
-    /// The name of what is made, written where a later start finds it.
-    fn name(&self) -> Result<String, ProvisionError> {
+    /// The name of what is made, noted where a later start finds it.
+    fn name(&self, cluster: &Cluster, trace: &Trace) -> Result<String, ProvisionError> {
         // The directory is named after the arm.
         let arm = self.directory.file_name().unwrap_or_default().to_string_lossy();
         let run = run_name(&arm, &random()?[..8]);
-        let write = || {
-            fs::create_dir_all(&self.directory)?;
-            fs::write(self.directory.join(MADE), &run)
-        };
-        match write() {
-            Ok(()) => Ok(run),
-            Err(error) => {
-                Err(ProvisionError::Failed(format!("cannot write in {}: {error}", self.directory.display())))
-            }
-        }
+        trace.write(&format!("{}\n{}\n{run}\n", cluster.server(), cluster.namespace()))?;
+        Ok(run)
     }
 }
 
 impl Provisioner for Arm {
     fn up(&mut self, _variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
         let cluster = self.connect()?;
-        self.remove_earlier(&cluster, progress)?;
-        let (run, password) = (self.name()?, Secret::new(random()?));
+        let trace = Trace::open(&self.directory, MADE)?;
+        self.remove_earlier(&cluster, &trace, progress)?;
+        let (run, password) = (self.name(&cluster, &trace)?, Secret::new(random()?));
         let databases = Databases { run: &run, namespace: Some(cluster.namespace()), servers: &self.servers };
         progress.line(&format!("{run} in the namespace {}: {}", cluster.namespace(), self.servers.label()));
         let running = cluster.start_databases(&databases, &account(password.clone())).map_err(failed)?;
@@ -163,13 +170,13 @@ impl Provisioner for Arm {
             Err(error) => {
                 let left = running.remove();
                 if left.is_ok() {
-                    self.forget();
+                    trace.forget();
                 }
                 return Err(failed(error.and(left)));
             }
         };
         running.keep();
-        self.up = Some(Up { cluster, run, password, instances });
+        self.up = Some(Up { cluster, trace, run, password, instances });
         Ok(())
     }
 
@@ -212,7 +219,7 @@ impl Provisioner for Arm {
         let Some(up) = self.up.take() else { return Ok(()) };
         progress.line(&format!("removing {} and its volumes", up.run));
         up.cluster.remove(Made::Databases, &up.run, REMOVAL).map_err(failed)?;
-        self.forget();
+        up.trace.forget();
         Ok(())
     }
 }

@@ -168,9 +168,10 @@ impl Placed {
                 && !self.is_ours(&found)
             {
                 all.push(format!(
-                    "the name of the {}: one is there that is not of the layout {}; rename it in the layout, or remove it",
+                    "the name of the {}: one is there that is not of the layout {} in the namespace {}; rename it in the layout, or remove it",
                     object.title(),
-                    self.layout.name
+                    self.layout.name,
+                    self.layout.namespace
                 ));
             }
         }

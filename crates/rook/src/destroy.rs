@@ -43,9 +43,8 @@ impl Placed {
             self.remove(step, how, since, say)?;
         }
         // Rook looks after pools no more once it is told that all may be destroyed.
-        if let (Some(cluster), false) = (cluster, how.wipe.is_empty())
-            && !is_told(cluster)
-        {
+        if let (Some(cluster), false) = (cluster, how.wipe.is_empty()) {
+            // Whatever policy is there: it may be another's, who would have more wiped.
             let policy = json!({"spec": {"cleanupPolicy": {
                 "confirmation": CONFIRMATION,
                 "sanitizeDisks": {"method": "quick", "dataSource": "zero", "iteration": 1},
@@ -245,8 +244,12 @@ impl Placed {
         let nodes = self.layout.needs().map_or(0, |needs| needs.nodes);
         let mut before = None;
         loop {
-            let jobs: Vec<_> =
-                self.cleanup_jobs()?.into_iter().filter(|job| !old.contains(&uid(job))).collect();
+            let jobs = match self.cleanup_jobs() {
+                // It may be back in time.
+                Err(RookError::Away { .. }) if !how.patience.is_over(since)? => continue,
+                jobs => jobs?,
+            };
+            let jobs: Vec<_> = jobs.into_iter().filter(|job| !old.contains(&uid(job))).collect();
             let done = jobs.iter().filter(|job| is_complete(job)).count();
             if before.replace(done) != Some(done) {
                 say(&format!("devices are wiped on {done} of {nodes} nodes"));

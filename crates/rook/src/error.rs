@@ -78,12 +78,13 @@ fn lines(all: &[String]) -> String {
 impl RookError {
     /// Of a request `doing` something at `server`.
     pub(crate) fn of(server: &str, doing: &str, failure: Failure) -> Self {
-        let is_forbidden = failure.is_forbidden();
+        let (is_forbidden, is_away) = (failure.is_forbidden(), failure.is_away());
         match failure {
             Failure::Status(_, message) if is_forbidden => Self::Forbidden(message),
             Failure::Status(401, _) => {
                 Self::Config(format!("the API server {server} does not know this user"))
             }
+            Failure::Status(_, why) if is_away => Self::Away { server: server.to_owned(), why },
             Failure::Status(_, message) => Self::Refused { doing: doing.to_owned(), message },
             Failure::Away(why) => Self::Away { server: server.to_owned(), why },
             Failure::Config(why) => Self::Config(why),

@@ -4,7 +4,7 @@ use crate::error::RookError;
 use crate::kinds::{KINDS, Kind, Object};
 use serde_json::Value;
 use tidemark_apiserver::{Client, Failure, Which};
-use tidemark_kubernetes::{Layout, MANAGED_BY};
+use tidemark_kubernetes::{Layout, MANAGED_BY, NAMESPACE};
 
 /// The label that says of which layout a resource is.
 pub(crate) const INSTANCE: &str = "app.kubernetes.io/instance";
@@ -25,6 +25,11 @@ impl Placed {
         Ok(Self { client: client.map_err(RookError::Config)?, layout })
     }
 
+    /// The address of the API server.
+    pub(crate) fn server(&self) -> &str {
+        self.client.server()
+    }
+
     /// The layout.
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -42,7 +47,13 @@ impl Placed {
 
     /// The resources of the layout that there are, by label.
     pub(crate) fn found(&self) -> Result<Vec<Object>, RookError> {
-        let labels = format!("{}%3D{},{INSTANCE}%3D{}", MANAGED_BY.0, MANAGED_BY.1, self.layout.name);
+        let Layout { name, namespace, .. } = &self.layout;
+        let labels = format!(
+            "{}%3D{},{INSTANCE}%3D{name},{}%3D{namespace}",
+            MANAGED_BY.0,
+            MANAGED_BY.1,
+            NAMESPACE.replace('/', "%2F")
+        );
         let mut all = Vec::new();
         for kind in &KINDS {
             let listed = self.list(&kind.path(&self.layout.namespace), &format!("labelSelector={labels}"))?;
@@ -54,7 +65,9 @@ impl Placed {
     /// Whether a resource of that name is this layout's.
     pub(crate) fn is_ours(&self, value: &Value) -> bool {
         let labels = &value["metadata"]["labels"];
-        labels[MANAGED_BY.0] == MANAGED_BY.1 && labels[INSTANCE] == *self.layout.name
+        labels[MANAGED_BY.0] == MANAGED_BY.1
+            && labels[INSTANCE] == *self.layout.name
+            && labels[NAMESPACE] == *self.layout.namespace
     }
 
     /// What there is at a path; `None`: nothing.
@@ -76,7 +89,7 @@ impl Placed {
     }
 
     pub(crate) fn error(&self, doing: &str, failure: Failure) -> RookError {
-        RookError::of(self.client.server(), doing, failure)
+        RookError::of(self.server(), doing, failure)
     }
 }
 

@@ -18,7 +18,7 @@ use tidemark_keys::{AnyKey, Key, Mapping, Problem, Table};
 use tidemark_kubernetes::{Deployment, Layout};
 use tidemark_load::stop::StopRequest;
 use tidemark_plan::provisioner::{
-    Progress, ProvisionError, Provisioner, ProvisionerKind, Request, Variables,
+    Progress, ProvisionError, Provisioner, ProvisionerKind, Request, Trace, Variables,
 };
 use tidemark_plan::yaml::environment::Environment;
 
@@ -42,7 +42,7 @@ static WAIT: Key<PositiveDuration> =
 /// How long the removal of a layout may take.
 const REMOVAL: Duration = Duration::from_secs(15 * 60);
 
-/// What stands in the directory of an arm whose layout this evaluation has applied, and nobody else.
+/// The note in the directory of an arm whose layout this evaluation has applied, and nobody else: server, namespace and layout, a line each.
 const MARK: &str = "applied";
 
 /// The variables that a layout brings, and stand-ins for their values while it is not there.
@@ -129,7 +129,8 @@ impl ProvisionerKind for Rook {
         Ok(Box::new(ArmLayout {
             placed,
             wait: wanted.wait,
-            mark: directory.join(MARK),
+            directory: directory.to_owned(),
+            trace: None,
             variables: Variables::new(),
         }))
     }
@@ -173,16 +174,32 @@ fn bucket(layout: &Layout) -> Option<&str> {
 struct ArmLayout {
     placed: Placed,
     wait: Duration,
-    /// The file that says that this evaluation has applied it.
-    mark: PathBuf,
+    directory: PathBuf,
+    /// Says that this evaluation has applied it; open while it may be there.
+    trace: Option<Trace>,
     variables: Variables,
 }
 
 impl ArmLayout {
+    /// What is noted of it.
+    fn note(&self) -> String {
+        let Layout { name, namespace, .. } = self.placed.layout();
+        format!("{}\n{namespace}\n{name}\n", self.placed.server())
+    }
+
     /// A layout that somebody else has applied is not ours to take down at the end.
-    fn is_free(&self) -> Result<(), ProvisionError> {
-        if self.mark.exists() {
-            return Ok(());
+    fn is_free(&self, trace: &Trace) -> Result<(), ProvisionError> {
+        match trace.read()? {
+            Some(noted) if noted == self.note() => return Ok(()),
+            Some(noted) => {
+                return Err(ProvisionError::Failed(format!(
+                    "an earlier start of this evaluation has left another layout, and would not remove it (server, namespace, layout: {}): \
+                     run `tidemark layout destroy` with its document, then remove {}",
+                    noted.lines().collect::<Vec<_>>().join(", "),
+                    self.directory.join(MARK).display()
+                )));
+            }
+            None => {}
         }
         let there = self.placed.found().map_err(failed)?;
         match there.first() {
@@ -196,14 +213,15 @@ impl ArmLayout {
         }
     }
 
-    fn destroy(&self, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+    fn destroy(&mut self, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
         // It is bounded, and a user who has stopped the evaluation wants it as well.
         let patience = Patience { most: REMOVAL, stopped: &|| false };
         let destroyed =
             self.placed.destroy(&Destroy { wipe: &[], patience }, &mut |text| progress.line(text));
         destroyed.map_err(failed)?;
-        // Without it the layout is somebody else's, which only costs a message.
-        let _ = std::fs::remove_file(&self.mark);
+        if let Some(trace) = self.trace.take() {
+            trace.forget();
+        }
         Ok(())
     }
 
@@ -251,11 +269,10 @@ fn address(host: &str, port: Option<u16>) -> String {
 
 impl Provisioner for ArmLayout {
     fn up(&mut self, _variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
-        self.is_free()?;
-        let marked = self.mark.parent().map_or(Ok(()), std::fs::create_dir_all);
-        marked.and_then(|()| std::fs::write(&self.mark, "")).map_err(|error| {
-            ProvisionError::Failed(format!("{} cannot be written: {error}", self.mark.display()))
-        })?;
+        let trace = Trace::open(&self.directory, MARK)?;
+        self.is_free(&trace)?;
+        trace.write(&self.note())?;
+        self.trace = Some(trace);
         match self.placed.apply() {
             Ok(applied) => {
                 let name = &self.placed.layout().name;

@@ -185,11 +185,13 @@ fn kubernetes_has_evaluations_carried_out_as_by_the_command_line_also_by_an_oper
     cluster.make("unset", &json!({"document": s3})).unwrap();
     let message = cluster.wait_for_phase("unset", "Failed")["conditions"][0]["message"].to_string();
     assert!(message.contains("ENDPOINT is not set; list it under `spec.variables`"), "{message}");
+    let variables = json!([{"name": "ENDPOINT", "value": "http://127.0.0.1:1"}, {"name": "KEY", "secretKeyRef": {"name": "s3", "key": "key"}}]);
+    cluster.make("away", &json!({"document": s3, "variables": variables})).unwrap();
+    let message = cluster.wait_for_phase("away", "Waiting")["conditions"][0]["message"].to_string();
+    assert!(message.contains("spec.variables: KEY: ") && message.contains("not found"), "{message}");
     // `hunter2` in base64.
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s3"}, "data": {"key": "aHVudGVyMg=="}});
     cluster.client.create("/api/v1/namespaces/default/secrets", &secret).unwrap();
-    let variables = json!([{"name": "ENDPOINT", "value": "http://127.0.0.1:1"}, {"name": "KEY", "secretKeyRef": {"name": "s3", "key": "key"}}]);
-    cluster.make("away", &json!({"document": s3, "variables": variables})).unwrap();
     let status = cluster.wait_for_phase("away", "Failed").to_string();
     assert!(status.contains("connection refused by http://127.0.0.1:1"), "{status}");
 

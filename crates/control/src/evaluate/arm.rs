@@ -274,10 +274,20 @@ fn commands(document: &Document, options: &Options) -> Result<Option<Box<dyn Pro
     }
 }
 
-/// A name for a directory: what is not a letter or digit becomes a hyphen.
+/// The longest name of a directory: sockets lie below it, and their paths are short.
+const LONGEST: usize = 40;
+
+/// A name for a directory. What is not a letter, digit or underscore becomes a hyphen; a name that is not kept whole ends with its hash (FNV-1a, 32 bits),
+/// so that no two are alike.
 fn file_name(name: &str) -> String {
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    name.chars().map(plain).take(40).collect()
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    if name.len() <= LONGEST && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    let plain = name.chars().map(|letter| if is_plain(letter) { letter } else { '-' });
+    let hash =
+        name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("{}-{hash:08x}", plain.take(LONGEST - 9).collect::<String>())
 }
 
 /// Hands a provisioner's lines on, and the user's wish to stop back.
@@ -507,6 +517,11 @@ mod tests {
 
     #[test]
     fn directories_have_plain_names() {
-        assert_eq!(file_name("../a b/ü"), "---a-b--");
+        assert_eq!(file_name("internal_tuned-1"), "internal_tuned-1");
+        let odd = file_name("../a b/ü");
+        assert!(odd.starts_with("---a-b---") && odd.len() == 17, "{odd}");
+        let [one, other] = ["1", "2"].map(|end| file_name(&format!("{}{end}", "x".repeat(40))));
+        assert!(one != other && one.len() == LONGEST && other.len() == LONGEST, "{one} {other}");
+        assert_ne!(file_name("a b"), file_name("a.b"));
     }
 }

@@ -18,7 +18,7 @@ use tidemark_control::execute::{self, Trust};
 use tidemark_control::local::Local;
 use tidemark_control::provenance;
 use tidemark_judge::evaluation::assess;
-use tidemark_kubernetes::{Owner, processors, size};
+use tidemark_kubernetes::{Owner, Pods, processors, size};
 use tidemark_measure::record::{Note, Provenance, State};
 use tidemark_operator::{Carrier, Drivers, Follow, GROUP, Outcome, Task};
 use tidemark_plan::diagnostic::{Code, Diagnostic, Severity};
@@ -27,7 +27,7 @@ use tidemark_plan::plan::Plan;
 use tidemark_plan::policy::{Access, Policy};
 use tidemark_plan::redact;
 use tidemark_plan::yaml::Environment;
-use tidemark_pods::{Cluster, Which};
+use tidemark_pods::{Cluster, PodsError, Which};
 
 /// How long what an operator left behind that was killed may take to go.
 const REMOVAL: Duration = Duration::from_secs(120);
@@ -79,7 +79,7 @@ struct Worker {
 
 impl Worker {
     /// Removes the drivers of an operator that was killed. Whoever calls carries nothing out.
-    fn clear(&self, say: &dyn Fn(&str)) -> Result<(), tidemark_pods::PodsError> {
+    fn clear(&self, say: &dyn Fn(&str)) -> Result<(), PodsError> {
         for found in self.cluster.runs()?.into_iter().filter(|found| found.evaluation.is_some()) {
             say(&format!("removing the drivers {} of an operator before this one", found.run));
             self.cluster.remove(found.made, &found.run, REMOVAL)?;
@@ -109,7 +109,10 @@ impl Worker {
         let (document, _) = read.map_err(|wrong| Outcome::Wrong(sentences(text, &wrong)))?;
         nothing_of_this_machine(&document).map_err(Outcome::Wrong)?;
         let plans = sketches(&document, &environment).map_err(Outcome::Wrong)?;
-        self.clear(&|said| follow.say(said)).map_err(|error| failed(&error))?;
+        self.clear(&|said| follow.say(said)).map_err(|error| match error {
+            PodsError::Away { .. } => Outcome::Later("Away", error.to_string()),
+            error => failed(&error),
+        })?;
         let Some(drivers) = &task.spec.drivers else {
             let policy = Policy::default();
             plans.iter().try_for_each(|plan| policy.check(plan, &registry)).map_err(|why| {
@@ -119,7 +122,11 @@ impl Worker {
             })?;
             return self.measure(document, task, (Arc::new(Local), None), &environment, follow);
         };
-        let on = self.on(drivers).map_err(Outcome::Wrong)?;
+        let mut on = self.on(drivers).map_err(Outcome::Wrong)?;
+        let named = plans.iter().filter_map(|plan| Some(&plan.drivers.pods.as_ref()?.image));
+        if on.image.is_none() && named.into_iter().all(|image| *image == Pods::default().image) {
+            on.image = Some(self.arguments.image.clone());
+        }
         let (pods, count) = wanted(&plans, &on).map_err(|stop| Outcome::Wrong(stop.message))?;
         if pods.namespace.as_deref().is_some_and(|namespace| namespace != self.cluster.namespace()) {
             return Err(Outcome::Wrong(
@@ -228,7 +235,7 @@ impl Worker {
             on: None,
             drivers: *count,
             namespace: None,
-            image: Some(image.clone().unwrap_or_else(|| self.arguments.image.clone())),
+            image: image.clone(),
             cpu: cpu.as_deref().map(processors).transpose().map_err(key("cpu"))?,
             memory: memory.as_deref().map(size).transpose().map_err(key("memory"))?,
             advertise: self.arguments.advertise.clone(),

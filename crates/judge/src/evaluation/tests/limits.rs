@@ -4,6 +4,7 @@ use super::*;
 use crate::words::limits::Limit as Found;
 use crate::words::standing::{Limited, Standing};
 use tidemark_measure::observation::{Kind, Node, Series};
+use tidemark_measure::record::Stage;
 
 #[test]
 fn limits_of_runs_are_ranked_by_how_many_agree() {
