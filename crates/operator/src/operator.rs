@@ -322,6 +322,7 @@ impl Operator {
     fn start(&mut self, place: usize) {
         let Evaluation { metadata, spec, .. } = self.known[place].clone();
         let version = version(&self.known[place]);
+        self.held.remove(&version);
         let is_stopped = Arc::new(AtomicBool::new(false));
         self.current = Some(Current { version: version.clone(), is_stopped: Arc::clone(&is_stopped) });
         let follower = Follower {

@@ -50,9 +50,14 @@ impl Placed {
                 "sanitizeDisks": {"method": "quick", "dataSource": "zero", "iteration": 1},
                 "wipeDevicesFromOtherClusters": false,
             }}});
-            let told = self.client.merge(&cluster.path(&self.layout.namespace), &policy);
-            told.map_err(|failure| self.error("set the cleanup policy of the CephCluster", failure))?;
-            say(&format!("{}: its devices are to be wiped", cluster.title()));
+            match self.client.merge(&cluster.path(&self.layout.namespace), &policy) {
+                Ok(_) => say(&format!("{}: its devices are to be wiped", cluster.title())),
+                // It was being deleted, and is gone meanwhile.
+                Err(failure) if failure.is_missing() => {}
+                Err(failure) => {
+                    return Err(self.error("set the cleanup policy of the CephCluster", failure));
+                }
+            }
         }
         self.remove(Goes::Cluster, how, since, say)?;
         if let (Some(_), false) = (cluster, how.wipe.is_empty()) {

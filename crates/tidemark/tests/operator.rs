@@ -196,6 +196,8 @@ fn kubernetes_has_evaluations_carried_out_as_by_the_command_line_also_by_an_oper
     assert!(status.contains("connection refused by http://127.0.0.1:1"), "{status}");
 
     let made = cluster.make("tenths", &json!({"document": document(["200/s", "20/s"])})).unwrap();
+    // Kubernetes' times have whole seconds: of two in one second the name decides.
+    cluster.wait_for_phase("tenths", "Running");
     cluster.make("later", &json!({"document": document(["100/s", "100/s"])})).unwrap();
     let before = wait("two runs", || {
         Some(cluster.status("tenths")).filter(|status| status["runs"]["done"].as_u64() >= Some(2))
