@@ -290,6 +290,9 @@ pub struct Tuning {
     pub time_ns: Option<u64>,
     /// The most memory that the processes of the storage may take together, bytes.
     pub memory_bytes: Option<u64>,
+    /// How long storage may take to recover after a run, nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery_ns: Option<u64>,
     /// An effect within this share does not matter.
     pub margin: f64,
     /// What the arms were, in their order.
@@ -316,12 +319,17 @@ pub struct Tried {
     /// Why it could not be set up; empty if it could.
     #[serde(default)]
     pub refused: String,
+    /// How long its storage took to recover after a run, at most, nanoseconds; `None` where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery_ns: Option<u64>,
 }
 
 impl Tuning {
     /// Whether another search asks the same, whatever they have tried.
     pub fn asks_the_same(&self, other: &Self) -> bool {
-        let asked = |one: &Self| (one.objective, one.second, one.runs, one.time_ns, one.memory_bytes);
+        let asked = |one: &Self| {
+            (one.objective, one.second, one.runs, one.time_ns, one.memory_bytes, one.recovery_ns)
+        };
         asked(self) == asked(other)
             && self.space == other.space
             && self.margin == other.margin

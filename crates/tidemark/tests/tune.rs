@@ -230,6 +230,38 @@ fn settings_with_which_the_storage_is_not_well_are_dropped_and_data_at_risk_end_
 }
 
 #[test]
+fn settings_with_which_the_storage_takes_too_long_to_recover_are_dropped_with_their_time() {
+    let place = Place::new();
+    let search = |wait: &str| {
+        let arm = format!("    recover: '{wait}'\n{LIMITED}");
+        let text = document(&arm, LIMIT, 36).replace("tune:\n", "tune:\n  recovery: 10s\n");
+        let file = place.write("recovery.yaml", &text);
+        place.tidemark(&["tune", file.to_str().unwrap(), "--json", "--run-commands"])
+    };
+    let output = search("[ $limit -lt 150 ] || sleep 11");
+    let found = event(&output);
+    let search_of = &found["evaluation"]["search"];
+    assert!(search_of["winner"][0].as_f64().is_none_or(|limit| limit < 150.0), "{search_of:#}");
+    let tried = found["evaluation"]["evaluation"]["tuning"]["tried"].as_array().unwrap();
+    let is_slow = |one: &&Value| one["configuration"][0].as_f64().unwrap() >= 150.0;
+    assert!(tried.iter().any(|one| is_slow(&one)), "{tried:?}");
+    for one in tried {
+        let (refused, took_ns) = (one["refused"].as_str().unwrap(), one["recovery_ns"].as_u64().unwrap());
+        assert_eq!(refused.contains("to recover, and may take 10.0 s"), is_slow(&one), "{one}");
+        assert_eq!(took_ns > 10_000_000_000, is_slow(&one), "{one}");
+    }
+    let words = place.tidemark(&["report", "last", "--format", "md"]);
+    assert!(words.stdout.contains("Recovery, at most") && words.stdout.contains("storage had recovered"));
+    let output = search("echo the disk is gone; exit 1");
+    assert_eq!(output.code, 3, "{}", output.stdout);
+    assert!(
+        output.stderr.contains("did not recover") && output.stderr.contains("the disk is gone"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
 fn a_search_keeps_to_its_time() {
     let place = Place::new();
     let timed = |budget: &str| {
@@ -312,6 +344,7 @@ fn what_cannot_be_searched_is_refused_with_its_line() {
     assert!(priced("  price: {each: {cpus: 1}}\n").contains("there is no setting `cpus`"));
     assert!(priced("  price: {hour: 0}\n").contains("an hour may cost nothing"));
     assert!(priced("  objective: [p99, p99]\n").contains("one or two different objectives"));
+    assert!(priced("  recovery: 10s\n").contains("`recover` and `recovery` belong together"));
     assert!(refused(LIMITED, LIMIT, 18).contains("take at least 21 runs"));
 }
 

@@ -63,6 +63,14 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     for tried in tuning.tried.iter().filter(|tried| !tried.refused.is_empty()) {
         all.push(format!("`{}` was dropped: {}.", tried.arm, tried.refused.trim_end_matches('.')));
     }
+    let recovered = tuning.tried.iter().filter(|tried| tried.refused.is_empty());
+    let longest = recovered.filter_map(|tried| tried.recovery_ns).max();
+    if let (Some(longest), Some(within)) = (longest, tuning.recovery_ns) {
+        let (longest, within) = (duration_ns(longest), duration_ns(within));
+        all.push(format!(
+            "With all others, storage had recovered {longest} after a run at most; it may take {within}."
+        ));
+    }
     if let Some(noise) = conclusion.noise {
         all.push(format!("Runs with the same settings vary by {} (standard deviation).", percent(noise)));
     }

@@ -4,9 +4,9 @@
 //! be searched. Shell commands have it as a variable. Where it stands decides how it takes effect, so that nobody has to say it, or can
 //! say it wrongly.
 
-use super::arms::{ArmSource, HEALTH, RESET, SET_UP, SHOW, TEAR_DOWN, VARIABLES, is_variable};
+use super::arms::{ArmSource, HEALTH, RECOVER, RESET, SET_UP, SHOW, TEAR_DOWN, VARIABLES, is_variable};
 use super::documents::{Body, LoadSource};
-use crate::evaluation::{Levels, Load};
+use crate::evaluation::{Arm, Levels, Load};
 use crate::registry::Registry;
 use std::ops::Range;
 use tidemark_keys::kinds::{Bytes, Kind as _, Parsed, PositiveDuration, Share, Text, Whole, Word};
@@ -25,7 +25,7 @@ pub(super) static TUNE: Key<Map> =
 pub(crate) static TUNING: Mapping = Mapping::new(
     "tune",
     "A search for better settings",
-    &[&OBJECTIVE, &PRICE, &SETTINGS, &RUNS, &BUDGET, &MARGIN, &MEMORY],
+    &[&OBJECTIVE, &PRICE, &SETTINGS, &RUNS, &BUDGET, &MARGIN, &MEMORY, &RECOVERY],
 );
 
 static OBJECTIVE: Key<OneOrList<Word<Objective>>> = Key::new(
@@ -59,6 +59,12 @@ static MEMORY: Key<Bytes> = Key::new(
     Bytes(1 << 20),
 )
 .otherwise("not watched");
+static RECOVERY: Key<PositiveDuration> = Key::new(
+    "recovery",
+    "How long the arm's `recover` commands may take after a run, such as `60s`: settings with which they take longer are dropped",
+    PositiveDuration,
+)
+.otherwise("not measured");
 static MARGIN: Key<Parsed<f64>> = Key::new(
     "margin",
     "An effect within this share does not matter",
@@ -167,6 +173,7 @@ pub(super) fn tuning(table: &mut Table<'_>) -> Option<Tuning> {
     let (objective, second) = objectives(&mut own);
     let (runs, margin) = (own.value(&RUNS), own.value(&MARGIN));
     let (time_ns, memory_bytes) = (own.get(&BUDGET), own.get(&MEMORY));
+    let recovery_ns = own.get(&RECOVERY);
     let nodes = own.list(&SETTINGS);
     if nodes.len() > MOST_SETTINGS {
         let message = format!("there are {} settings; the limit is {MOST_SETTINGS}", nodes.len());
@@ -188,7 +195,18 @@ pub(super) fn tuning(table: &mut Table<'_>) -> Option<Tuning> {
         own.missing(&PRICE, "say what an hour costs: `price: {hour: 0.1, each: {cpus: 0.04}}`");
     }
     own.finish();
-    Some(Tuning { space, objective, second, price, runs, time_ns, memory_bytes, margin, ..Tuning::default() })
+    Some(Tuning {
+        space,
+        objective,
+        second,
+        price,
+        runs,
+        time_ns,
+        memory_bytes,
+        recovery_ns,
+        margin,
+        ..Tuning::default()
+    })
 }
 
 /// What is to become better, one or two.
@@ -357,9 +375,14 @@ fn inside(path: &[&str], registry: &Registry) -> TakesEffect {
 }
 
 /// Reports what a search cannot be over.
-pub(super) fn check(table: &Table<'_>, arms: usize, loads: &[Load]) {
+pub(super) fn check(table: &Table<'_>, tuning: &Tuning, arms: &[Arm], loads: &[Load]) {
+    let recovers = arms.iter().any(|arm| !arm.recover.is_empty());
+    if recovers != tuning.recovery_ns.is_some() {
+        let help = "`recover` in the arm says what is waited for after a run, `recovery` under `tune` for how long: write both or none";
+        table.log().error(table.place(), "`recover` and `recovery` belong together", help);
+    }
     let is_one = |load: &Load| matches!(&load.levels, Levels::Listed(levels) if levels.len() == 1);
-    if arms != 1 || loads.len() != 1 || !loads.iter().all(is_one) {
+    if arms.len() != 1 || loads.len() != 1 || !loads.iter().all(is_one) {
         let help = "keep one arm, and one load without `levels` or with one value of each, and no `search`";
         table.log().error(table.place(), "`tune` is for one arm under one load at one level", help);
     }
@@ -414,8 +437,9 @@ pub(super) fn with(node: &Node, settings: &[(String, String)]) -> Node {
 /// An arm with settings: values in the place of `${NAME}`, and variables for its commands, which stay as they are.
 pub(super) fn arm_with(arm: &Node, settings: &[(String, String)]) -> Node {
     let Value::Map(entries) = &arm.value else { return arm.clone() };
-    let is_command =
-        |key: &str| [SET_UP.name, RESET.name, TEAR_DOWN.name, SHOW.name, HEALTH.name].contains(&key);
+    let is_command = |key: &str| {
+        [SET_UP.name, RESET.name, TEAR_DOWN.name, SHOW.name, HEALTH.name, RECOVER.name].contains(&key)
+    };
     let mut made: Vec<Entry> = entries
         .iter()
         .map(|entry| match is_command(&entry.key) {

@@ -7,6 +7,7 @@ use crate::table::{Table, Tone, markdown as plain};
 use maud::{Markup, html};
 use tidemark_judge::statistics::estimate;
 use tidemark_measure::tuning::{Objective, Tuning};
+use tidemark_measure::units;
 use tidemark_tune::effects::{Effect, Verdict};
 use tidemark_tune::{Conclusion, Phase, Standing, look_at, words};
 
@@ -164,13 +165,25 @@ fn trials(tuning: &Tuning, conclusion: &Conclusion) -> Table {
     let mut table = Table::new("Everything that was tried, in the order in which it was tried first")
         .words(["Settings", "Step"])
         .numbers(["Runs", "Mean", "Outside or failed"]);
+    let is_about_recovery = tuning.recovery_ns.is_some();
+    if is_about_recovery {
+        table = table.numbers(["Recovery, at most"]);
+    }
     for standing in &conclusion.standings {
         let mean = standing.values.iter().sum::<f64>() / standing.values.len() as f64;
         let mean = if standing.values.is_empty() { "–".to_owned() } else { tuning.objective.value(mean) };
         let runs = standing.values.len() as u32 + standing.outside;
         let label = tuning.space.label(&standing.configuration);
         let cells = [runs.to_string(), mean, standing.outside.to_string()];
-        table.row(Tone::Plain, [label, standing.phase.name().to_owned()].into_iter().chain(cells).collect());
+        let own = tuning
+            .tried
+            .iter()
+            .filter(|tried| tried.configuration == standing.configuration && !tried.proves);
+        let recovery = own.filter_map(|tried| tried.recovery_ns).max();
+        let recovery = recovery.map_or_else(|| "–".to_owned(), units::duration_ns);
+        let recovery = is_about_recovery.then_some(recovery);
+        let words = [label, standing.phase.name().to_owned()];
+        table.row(Tone::Plain, words.into_iter().chain(cells).chain(recovery).collect());
     }
     table
 }

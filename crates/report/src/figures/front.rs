@@ -56,7 +56,7 @@ pub(crate) fn front(points: &[Point], objectives: [Objective; 2]) -> Option<Figu
     for place in [Place::Front, Place::CannotTell] {
         for (number, point) in numbered.iter().filter(|(_, point)| point.place == place) {
             let colour = usize::from(place == Place::CannotTell);
-            chart.note(at(point), colour, &(number + 1).to_string(), place == Place::Front);
+            chart.note(at(point), colour, &(number + 1).to_string(), false);
         }
     }
     let title = format!("The front of {} and {}", objectives[0].words(), objectives[1].words());

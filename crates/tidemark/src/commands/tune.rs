@@ -68,6 +68,9 @@ fn preview(tuning: &Tuning, seed: u64, json: bool, terminal: Terminal) {
     if let Some(bytes) = tuning.memory_bytes {
         terminal.line(&format!("  memory    at most {}", units::bytes(bytes)));
     }
+    if let Some(within_ns) = tuning.recovery_ns {
+        terminal.line(&format!("  recovery  within {} after each run", units::duration_ns(within_ns)));
+    }
     terminal.print("  settings");
     for setting in &tuning.space.settings {
         let levels: Vec<String> = setting.levels().iter().map(|level| setting.text(*level)).collect();

@@ -61,12 +61,23 @@ fn a_known_front_is_found_with_its_ends_proven() {
         let best = |cpus: f64| truth(&[cpus, 64.0, 50.0]);
         let of_front = || front.points.iter().filter(|point| point.place == Place::Front);
         let measured: Vec<[f64; 2]> = of_front().map(|point| truth(&point.configuration.0)).collect();
+        let mut farthest = 0.0f64;
         for own in &measured {
             // By how much something is better in both.
             let behind = (1..=160).map(|step| best(f64::from(step) / 10.0));
             let behind = behind.map(|other| (other[0] / own[0]).min(own[1] / other[1])).fold(0.0, f64::max);
+            farthest = farthest.max(behind);
             assert!(behind < 1.15, "seed {seed}: {own:?} is behind the front by × {behind:.2}");
         }
+        let count = |place: Place| front.points.iter().filter(|point| point.place == place).count();
+        println!(
+            "a front: {} points are not dominated, at most {:.1} % behind the true front; {} cannot be told, {} are dominated; {} runs",
+            measured.len(),
+            (farthest - 1.0) * 100.0,
+            count(Place::CannotTell),
+            count(Place::Dominated),
+            conclusion.runs.iter().map(|(_, runs)| runs).sum::<u32>()
+        );
         for cpus in [5.0, 8.0, 12.0, 16.0] {
             let [throughput, price] = best(cpus);
             let is_near = |own: &[f64; 2]| own[0] > throughput * 0.85 && own[1] < price * 1.15;
