@@ -179,9 +179,13 @@ fn front(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     }
     let count = |place: Place| front.points.iter().filter(|point| point.place == place).count();
     let names: Vec<&str> = tuning.objectives().into_iter().map(Objective::words).collect();
+    let afresh = match front.ends.iter().filter(|end| end.proof.is_some()).count() {
+        0 => "nothing of it was",
+        _ => "only its ends were",
+    };
     all.push(format!(
-        "The front of {}: of {} settings that were measured, {} are not dominated, {} cannot be told from them, {} are worse in both. It is \
-         of the search's runs; only its ends were measured afresh.",
+        "The front of {}, of {} settings that were measured: not dominated {}, cannot be told from these {}, dominated {}. It is of the \
+         search's runs; {afresh} measured afresh.",
         names.join(" and "),
         front.points.len(),
         count(Place::Front),
