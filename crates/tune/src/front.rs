@@ -58,7 +58,7 @@ pub(crate) struct Known {
 pub(crate) type Noise = [Option<(f64, f64)>; 2];
 
 /// The points with their places, those with more of the first objective's score first; `less` says of which objectives less is better.
-pub(crate) fn front(known: Vec<Known>, noise: Noise, less: [bool; 2]) -> Vec<Point> {
+pub(crate) fn front(known: &[Known], noise: Noise, less: [bool; 2]) -> Vec<Point> {
     let pairs = (known.len() * known.len().saturating_sub(1)).max(1) as f64;
     let error = |index: usize, runs: f64| {
         let (variance, freedom) = noise[index]?;
@@ -114,7 +114,7 @@ mod tests {
             runs: *runs,
             means: [*one, *other],
         });
-        let mut all = front(known.collect(), [Some((noise.powi(2), 30.0)); 2], [false, true]);
+        let mut all = front(&known.collect::<Vec<_>>(), [Some((noise.powi(2), 30.0)); 2], [false, true]);
         all.sort_by(|one, other| one.configuration.0[0].total_cmp(&other.configuration.0[0]));
         all.into_iter().map(|point| point.place).collect()
     }
@@ -156,7 +156,7 @@ mod tests {
                     .map(|truth| truth + noise / (RUNS as f64).sqrt() * error());
                 known.push(Known { configuration: Configuration(vec![f64::from(index)]), runs: RUNS, means });
             }
-            let points = front(known, [Some((noise * noise, 72.0)); 2], [false, true]);
+            let points = front(&known, [Some((noise * noise, 72.0)); 2], [false, true]);
             let of = |from: f64, to: f64, dominated: bool| {
                 let own = points.iter().filter(|point| (from..to).contains(&point.configuration.0[0]));
                 own.filter(|point| (point.place == Place::Dominated) == dominated).count()
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn without_repeats_nothing_is_dominated_and_values_have_no_intervals() {
         let known = |one: f64| Known { configuration: Configuration(vec![one]), runs: 1, means: [one, one] };
-        let points = front(vec![known(0.0), known(1.0)], [None; 2], [false, true]);
+        let points = front(&[known(0.0), known(1.0)], [None; 2], [false, true]);
         assert_eq!(
             points.iter().map(|point| point.place).collect::<Vec<_>>(),
             [Place::Front, Place::CannotTell]

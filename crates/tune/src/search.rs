@@ -372,7 +372,7 @@ impl Search<'_> {
             means: [0, 1].map(|objective| mean(&self.scores(standing, Goal::Only(objective)))),
         });
         let noise = [0, 1].map(|objective| self.noise(Goal::Only(objective)));
-        front(known.collect(), noise, [0, 1].map(|objective| self.is_less_better(objective)))
+        front(&known.collect::<Vec<_>>(), noise, [0, 1].map(|objective| self.is_less_better(objective)))
     }
 
     /// The effects on each objective; `None` where the runs cannot tell settings apart.
@@ -422,7 +422,7 @@ impl Search<'_> {
                 break;
             }
             self.measure(Phase::Halving, &batch, baselines)?;
-            field = self.better_half(field);
+            field = self.better_half(&field);
             times = if first { 1 } else { times * 2 };
             first = false;
             if field.len() <= 2 {
@@ -472,10 +472,10 @@ impl Search<'_> {
     }
 
     /// The better half, without those that cannot win any more; with several goals, each in turn takes the best that is left.
-    fn better_half(&self, field: Vec<Configuration>) -> Vec<Configuration> {
+    fn better_half(&self, field: &[Configuration]) -> Vec<Configuration> {
         let half = field.len().div_ceil(2);
         let goals = self.goals();
-        let mut rankings: Vec<_> = goals.iter().map(|goal| self.ranked(&field, *goal).into_iter()).collect();
+        let mut rankings: Vec<_> = goals.iter().map(|goal| self.ranked(field, *goal).into_iter()).collect();
         let mut better: Vec<Configuration> = Vec::new();
         let mut is_over = false;
         while !is_over && better.len() < half {
