@@ -30,6 +30,7 @@ pub(crate) struct Commands {
     tear_down: Vec<String>,
     show: Vec<String>,
     health: Vec<String>,
+    recover: Vec<String>,
     /// The variables that the commands have printed.
     printed: Variables,
 }
@@ -77,6 +78,10 @@ impl Provisioner for Commands {
         self.run("reset", &self.reset.clone(), variables, progress)
     }
 
+    fn recover(&mut self, variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+        self.run("recover", &self.recover.clone(), variables, progress)
+    }
+
     fn down(&mut self, variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
         self.run("tear_down", &self.tear_down.clone(), variables, progress)
     }
@@ -91,6 +96,7 @@ impl Commands {
             tear_down: arm.tear_down.clone(),
             show: arm.show.clone(),
             health: arm.health.clone(),
+            recover: arm.recover.clone(),
             printed: Variables::new(),
         }
     }

@@ -1,6 +1,10 @@
 //! Settings, the values that they may have, the configurations that they make together, and the record of a search for better ones.
 //! Plain data, as [`crate::evaluation`]; `tidemark_tune` searches.
 
+mod objective;
+
+pub use objective::{OBJECTIVES, Objective, Price};
+
 use serde::{Deserialize, Serialize};
 
 /// The most settings of a search: to tell more of them apart takes more runs than anybody has.
@@ -137,6 +141,18 @@ impl Setting {
         }
     }
 
+    /// A value as a number without its unit: of a word what it says, if that is a number; `None` if it is none.
+    pub fn number(&self, value: f64) -> Option<f64> {
+        match &self.domain {
+            Domain::Choice(_) => {
+                let text = self.text(value);
+                let number = text.strip_suffix(self.unit.as_str()).unwrap_or(&text).trim().parse::<f64>();
+                number.ok().filter(|number| number.is_finite() && *number >= 0.0)
+            }
+            _ => Some(value),
+        }
+    }
+
     /// The place of a number from 0 to 1; of a word its number.
     pub fn place(&self, value: f64) -> f64 {
         match &self.domain {
@@ -254,54 +270,6 @@ impl Space {
     }
 }
 
-/// What is to become better.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Objective {
-    /// Operations per second: more is better.
-    #[default]
-    Throughput,
-    /// The mean response time: less is better.
-    MeanLatency,
-    /// The 95th percentile of the response time: less is better.
-    P95,
-    /// The 99th percentile of the response time: less is better.
-    P99,
-}
-
-/// The objectives, as documents call them.
-pub const OBJECTIVES: [(&str, Objective); 4] = [
-    ("throughput", Objective::Throughput),
-    ("mean", Objective::MeanLatency),
-    ("p95", Objective::P95),
-    ("p99", Objective::P99),
-];
-
-impl Objective {
-    /// Whether less of it is better.
-    pub const fn is_less_better(self) -> bool {
-        !matches!(self, Objective::Throughput)
-    }
-
-    /// What it is called in sentences.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Objective::Throughput => "throughput",
-            Objective::MeanLatency => "mean response time",
-            Objective::P95 => "p95 of the response time",
-            Objective::P99 => "p99 of the response time",
-        }
-    }
-
-    /// A value of it for people.
-    pub fn value(self, value: f64) -> String {
-        match self {
-            Objective::Throughput => crate::units::rate(value),
-            _ => crate::units::duration_ns(value as u64),
-        }
-    }
-}
-
 /// A search for better settings: part of the record of an evaluation whose arms are what it tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -310,12 +278,21 @@ pub struct Tuning {
     pub space: Space,
     /// What is to become better.
     pub objective: Objective,
+    /// What is to become better besides: the search is for the front of both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second: Option<Objective>,
+    /// What an hour of the arm costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
     /// How many runs it may take, those of its proof included.
     pub runs: u32,
     /// How long it may take, nanoseconds; `None`: as long as its runs take.
     pub time_ns: Option<u64>,
     /// The most memory that the processes of the storage may take together, bytes.
     pub memory_bytes: Option<u64>,
+    /// How long storage may take to recover after a run, nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery_ns: Option<u64>,
     /// An effect within this share does not matter.
     pub margin: f64,
     /// What the arms were, in their order.
@@ -342,13 +319,26 @@ pub struct Tried {
     /// Why it could not be set up; empty if it could.
     #[serde(default)]
     pub refused: String,
+    /// How long its storage took to recover after a run, at most, nanoseconds; `None` where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery_ns: Option<u64>,
 }
 
 impl Tuning {
     /// Whether another search asks the same, whatever they have tried.
     pub fn asks_the_same(&self, other: &Self) -> bool {
-        let asked = |one: &Self| (one.objective, one.runs, one.time_ns, one.memory_bytes);
-        asked(self) == asked(other) && self.space == other.space && self.margin == other.margin
+        let asked = |one: &Self| {
+            (one.objective, one.second, one.runs, one.time_ns, one.memory_bytes, one.recovery_ns)
+        };
+        asked(self) == asked(other)
+            && self.space == other.space
+            && self.margin == other.margin
+            && self.price == other.price
+    }
+
+    /// What is to become better: one objective, or two.
+    pub fn objectives(&self) -> Vec<Objective> {
+        std::iter::once(self.objective).chain(self.second).collect()
     }
 
     /// How many runs it may take: as many as were allowed, or as its time is enough for.

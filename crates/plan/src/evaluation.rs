@@ -100,6 +100,8 @@ pub struct Arm {
     pub show: Vec<String>,
     /// Shell commands that say whether its storage is well.
     pub health: Vec<String>,
+    /// Shell commands that end when its storage has recovered from a run.
+    pub recover: Vec<String>,
     /// What it is, for reports; name and value, secrets left out.
     pub settings: Vec<(String, String)>,
     /// What is observed of it.
@@ -132,13 +134,14 @@ pub enum Levels {
 
 impl Arm {
     /// All its shell commands, by the keys under which they stand.
-    pub fn commands(&self) -> [(&'static str, &[String]); 5] {
+    pub fn commands(&self) -> [(&'static str, &[String]); 6] {
         [
             ("set_up", &self.set_up),
             ("reset", &self.reset),
             ("tear_down", &self.tear_down),
             ("show", &self.show),
             ("health", &self.health),
+            ("recover", &self.recover),
         ]
     }
 

@@ -144,6 +144,18 @@ pub trait Provisioner {
         Ok(())
     }
 
+    /// Waits until it has recovered from a run.
+    ///
+    /// # Errors
+    /// Why it could not recover.
+    fn recover(
+        &mut self,
+        _variables: &Variables,
+        _progress: &mut dyn Progress,
+    ) -> Result<(), ProvisionError> {
+        Ok(())
+    }
+
     /// Stops the storage and removes all that `up` made.
     ///
     /// # Errors

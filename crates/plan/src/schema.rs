@@ -8,7 +8,8 @@ use crate::yaml::scope::{self, TARGET};
 use crate::yaml::timing::TIMING;
 use crate::yaml::works::{self, KINDS, WORK};
 use crate::yaml::{
-    ARM, ARMS, EVALUATION, EVALUATION_LOAD, LEVELS, RUNS, SEARCH, SETTING, STAGE, TUNING, WITHIN, WORKLOAD,
+    ARM, ARMS, EVALUATION, EVALUATION_LOAD, LEVELS, PRICES, RUNS, SEARCH, SETTING, STAGE, TUNING, WITHIN,
+    WORKLOAD,
 };
 use serde_json::{Value, json};
 use tidemark_keys::reference::Reference;
@@ -51,7 +52,7 @@ pub fn schema(registry: &Registry) -> Value {
     let mut schema = definitions.document("Tidemark document", &ARMS, &EVALUATION, &WORKLOAD);
     if let Some(all) = schema["$defs"].as_object_mut() {
         // Settings stand in arms and in loads, not in what says what they are.
-        let own = [EVALUATION.name, TUNING.name, SETTING.name];
+        let own = [EVALUATION.name, TUNING.name, PRICES.name, SETTING.name];
         let others = all.iter_mut().filter(|(name, _)| !own.contains(&name.as_str()));
         others.for_each(|(_, own)| allow_settings(own));
     }

@@ -77,6 +77,46 @@ fn a_planted_setting_is_found_and_quantified_and_proven_afresh() {
 }
 
 #[test]
+fn the_front_of_throughput_and_price_is_found_and_shown() {
+    let place = Place::new();
+    // Each request a second costs less the more there are of them: 0.03 of an hour's price with 50, 0.015 with 200.
+    let price = "tune:\n  objective: [throughput, price]\n  price: {hour: 1, each: {limit: 0.01}}\n";
+    let text = document(LIMITED, LIMIT, 36).replace("tune:\n", price);
+    let file = place.write("front.yaml", &text);
+    let file = file.to_str().unwrap();
+    let dry = place.tidemark(&["tune", file, "--dry-run"]);
+    assert!(dry.stdout.contains("throughput and price of a million operations"), "{}", dry.stdout);
+    assert!(dry.stdout.contains("1.5 an hour now"), "{}", dry.stdout);
+    let output = place.tidemark(&["tune", file, "--json"]);
+    let found = event(&output);
+    let search = &found["evaluation"]["search"];
+    assert_eq!(search["end"], "better", "{search:#}\n{}", output.stderr);
+    let front = &search["front"];
+    let cheaper = front["effects"].as_array().unwrap().iter().find(|effect| effect["setting"] == 0).unwrap();
+    assert_eq!(cheaper["verdict"], "better", "{front:#}");
+    let points = front["points"].as_array().unwrap();
+    assert!(points.iter().any(|point| point["place"] == "front"), "{front:#}");
+    for point in points {
+        let [limit, rate, price] =
+            [&point["configuration"][0], &point["values"][0]["mean"], &point["values"][1]["mean"]]
+                .map(|value| value.as_f64().unwrap());
+        // Means of a rate and of its inverse are not quite each other's.
+        let expected = (1.0 + 0.01 * limit) / (rate * 3600.0) * 1e6;
+        assert!((price / expected - 1.0).abs() < 0.02, "{point}: {expected}");
+    }
+    let proof = &front["ends"][0]["proof"];
+    assert!(proof["other"]["ratio"].as_f64().unwrap() < 1.0, "more of them are cheaper, too: {front:#}");
+    let page = std::fs::read_to_string(found["report"].as_str().unwrap()).unwrap();
+    assert!(page.contains("The front of throughput and price of a million operations"));
+    let shown = place.tidemark(&["tune", file, "--no-report"]);
+    assert!(
+        shown.stdout.contains("not dominated") && shown.stdout.contains("Better by throughput: limit"),
+        "{}",
+        shown.stdout
+    );
+}
+
+#[test]
 fn killed_in_the_middle_a_search_goes_on() {
     let place = Place::new();
     let file = place.write("killed.yaml", &document(LIMITED, LIMIT, 30));
@@ -157,6 +197,9 @@ fn commands_apply_what_was_found_and_undo_it() {
     assert!(proof["is_as_before"] == true && proof["compared"] == 3, "{proof}");
     assert_eq!(now(), original);
     assert!(!std::path::Path::new(applied["before"].as_str().unwrap()).exists());
+    let again = tune(&["--undo", settings]);
+    assert!(again.code == 1 && again.stdout.contains("NOT PROVEN"), "{}{}", again.stdout, again.stderr);
+    assert!(again.stderr.contains("before.json is missing"), "{}{}", again.stdout, again.stderr);
 }
 
 #[test]
@@ -181,6 +224,38 @@ fn settings_with_which_the_storage_is_not_well_are_dropped_and_data_at_risk_end_
     let output = with("echo always; exit 1");
     assert!(
         output.code == 3 && output.stderr.contains("the baseline does not work: always"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
+fn settings_with_which_the_storage_takes_too_long_to_recover_are_dropped_with_their_time() {
+    let place = Place::new();
+    let search = |wait: &str| {
+        let arm = format!("    recover: '{wait}'\n{LIMITED}");
+        let text = document(&arm, LIMIT, 36).replace("tune:\n", "tune:\n  recovery: 10s\n");
+        let file = place.write("recovery.yaml", &text);
+        place.tidemark(&["tune", file.to_str().unwrap(), "--json", "--run-commands"])
+    };
+    let output = search("[ $limit -lt 150 ] || sleep 11");
+    let found = event(&output);
+    let search_of = &found["evaluation"]["search"];
+    assert!(search_of["winner"][0].as_f64().is_none_or(|limit| limit < 150.0), "{search_of:#}");
+    let tried = found["evaluation"]["evaluation"]["tuning"]["tried"].as_array().unwrap();
+    let is_slow = |one: &&Value| one["configuration"][0].as_f64().unwrap() >= 150.0;
+    assert!(tried.iter().any(|one| is_slow(&one)), "{tried:?}");
+    for one in tried {
+        let (refused, took_ns) = (one["refused"].as_str().unwrap(), one["recovery_ns"].as_u64().unwrap());
+        assert_eq!(refused.contains("to recover, and may take 10.0 s"), is_slow(&one), "{one}");
+        assert_eq!(took_ns > 10_000_000_000, is_slow(&one), "{one}");
+    }
+    let words = place.tidemark(&["report", "last", "--format", "md"]);
+    assert!(words.stdout.contains("Recovery, at most") && words.stdout.contains("storage had recovered"));
+    let output = search("echo the disk is gone; exit 1");
+    assert_eq!(output.code, 3, "{}", output.stdout);
+    assert!(
+        output.stderr.contains("did not recover") && output.stderr.contains("the disk is gone"),
         "{}",
         output.stderr
     );
@@ -258,6 +333,18 @@ fn what_cannot_be_searched_is_refused_with_its_line() {
         !refused(LIMITED, zero, 60).is_empty(),
         "a value that the target does not take is found before anything runs"
     );
+    let priced = |keys: &str| {
+        let text = document(LIMITED, LIMIT, 60).replace("tune:\n", &format!("tune:\n{keys}"));
+        let output =
+            place.tidemark(&["tune", place.write("price.yaml", &text).to_str().unwrap(), "--dry-run"]);
+        assert_eq!(output.code, 2, "{}", output.stdout);
+        output.stderr
+    };
+    assert!(priced("  objective: price\n").contains("has no `price`"));
+    assert!(priced("  price: {each: {cpus: 1}}\n").contains("there is no setting `cpus`"));
+    assert!(priced("  price: {hour: 0}\n").contains("an hour may cost nothing"));
+    assert!(priced("  objective: [p99, p99]\n").contains("one or two different objectives"));
+    assert!(priced("  recovery: 10s\n").contains("`recover` and `recovery` belong together"));
     assert!(refused(LIMITED, LIMIT, 18).contains("take at least 21 runs"));
 }
 

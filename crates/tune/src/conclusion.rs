@@ -1,6 +1,7 @@
 //! What is asked of a search, what it asks for, what was seen, and what that comes to.
 
 use crate::effects::{CURVED, Effect};
+use crate::front::Point;
 use serde::{Deserialize, Serialize};
 use tidemark_measure::tuning::{Configuration, Tuning};
 
@@ -58,6 +59,8 @@ pub struct Trial {
 pub enum Outcome {
     /// The objective's value; above zero.
     Value(f64),
+    /// The values of both objectives, where there are two; above zero.
+    Values(f64, f64),
     /// It was outside the service level, or failed.
     Outside,
 }
@@ -80,6 +83,9 @@ pub struct Standing {
     pub phase: Phase,
     /// The objective in each of its runs that has one.
     pub values: Vec<f64>,
+    /// The second objective in the same runs; empty without one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub seconds: Vec<f64>,
     /// How many of its runs were outside the service level or failed.
     pub outside: u32,
 }
@@ -87,6 +93,12 @@ pub struct Standing {
 impl Standing {
     pub(crate) fn runs(&self) -> usize {
         self.values.len() + self.outside as usize
+    }
+
+    /// Both objectives in each run that has them; 1 in the place of a second that there is not.
+    pub(crate) fn both(&self) -> impl Iterator<Item = [f64; 2]> + '_ {
+        let seconds = self.seconds.iter().copied().chain(std::iter::repeat(1.0));
+        self.values.iter().zip(seconds).map(|(value, second)| [*value, second])
     }
 
     /// Whether it can win: most of its runs are within.
@@ -98,20 +110,58 @@ impl Standing {
 /// What the proof comes to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Proof {
-    /// The objective in the winner's runs.
-    pub winner: Vec<f64>,
-    /// In the baseline's.
-    pub baseline: Vec<f64>,
+    /// The winner beside the baseline by the objective that it was chosen for.
+    #[serde(flatten)]
+    pub compared: Compared,
+    /// The same by the other objective, where there are two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other: Option<Compared>,
     /// How many of the winner's runs were outside the service level or failed.
     pub winner_outside: u32,
     /// The same of the baseline.
     pub baseline_outside: u32,
+}
+
+/// The winner beside the baseline by one objective.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// The objective in the winner's runs.
+    pub winner: Vec<f64>,
+    /// In the baseline's.
+    pub baseline: Vec<f64>,
     /// The winner's objective as a multiple of the baseline's.
     pub ratio: Option<f64>,
-    /// Its 95 % interval.
+    /// Its interval, which holds with 95 %; of two objectives, both intervals hold at once with 95 %.
     pub interval: Option<(f64, f64)>,
     /// Probability of a difference this large or larger if there were none.
     pub p: Option<f64>,
+}
+
+/// An end of the front: the best by one of two objectives.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Extreme {
+    /// The place of its objective.
+    pub objective: usize,
+    /// What it comes to; `None` where no runs were left to prove it.
+    pub end: Option<End>,
+    /// Its settings, if there was something to prove.
+    pub winner: Option<Configuration>,
+    /// What the proof came to.
+    pub proof: Option<Proof>,
+}
+
+/// What a search with two objectives comes to besides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Front {
+    /// Everything that was tried, those with the better first objective first, and whether it belongs to the front. These are runs of
+    /// the search, which are no proof.
+    pub points: Vec<Point>,
+    /// What each setting does to the second objective, from the screening.
+    pub effects: Vec<Effect>,
+    /// As [`Conclusion::noise`], of the second objective.
+    pub noise: Option<f64>,
+    /// Its ends that were set up afresh and measured beside the baseline.
+    pub ends: Vec<Extreme>,
 }
 
 /// How a search ended.
@@ -155,13 +205,26 @@ pub struct Conclusion {
     pub noise: Option<f64>,
     /// The runs of each step so far.
     pub runs: Vec<(Phase, u32)>,
-    /// What the proof was or is of; `None` where there was nothing to prove.
+    /// What the proof was or is of; `None` where there was nothing to prove. With two objectives, the first end of the front that is proven
+    /// to be better.
     pub winner: Option<Configuration>,
     /// What it came to.
     pub proof: Option<Proof>,
+    /// What there is besides with two objectives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub front: Option<Front>,
 }
 
 impl Conclusion {
+    /// What the proof of the best by the first objective came to.
+    pub fn proof_of_first(&self) -> Option<&Compared> {
+        let proof = match &self.front {
+            Some(front) => front.ends.first().and_then(|end| end.proof.as_ref()),
+            None => self.proof.as_ref(),
+        };
+        proof.map(|proof| &proof.compared)
+    }
+
     /// Whether the baseline is elsewhere than a straight line between the ends of the ranges would have it.
     pub(crate) fn is_curved(&self) -> bool {
         self.curved.is_some_and(|p| p < CURVED)

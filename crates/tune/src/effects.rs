@@ -75,7 +75,12 @@ impl Effects {
     /// Whether a setting matters, by itself or between its ends.
     pub(crate) fn shows_something(&self) -> bool {
         let matters = |effect: &Effect| matches!(effect.verdict, Verdict::Better | Verdict::Worse);
-        self.effects.iter().any(matters) || self.curved.is_some_and(|p| p < CURVED)
+        self.effects.iter().any(matters) || self.is_curved()
+    }
+
+    /// Whether the baseline is elsewhere than straight lines between the ends would have it.
+    pub(crate) fn is_curved(&self) -> bool {
+        self.curved.is_some_and(|p| p < CURVED)
     }
 }
 

@@ -6,7 +6,7 @@ use tidemark_judge::evaluation::{Cell, counts, estimates, side};
 use tidemark_judge::knee::Side;
 use tidemark_measure::evaluation::Evaluation;
 use tidemark_measure::record::{Run, State};
-use tidemark_measure::tuning::{Objective, Tried};
+use tidemark_measure::tuning::{Configuration, Objective, Tried};
 
 /// What the search of an evaluation has come to, and which runs it wants next; `None` if it is none.
 pub fn look_at(evaluation: &Evaluation, runs: &[Run]) -> Option<(Conclusion, Vec<Trial>)> {
@@ -39,10 +39,17 @@ fn seen(evaluation: &Evaluation, run: &Run) -> Option<Seen> {
         Trial { phase: phase(tried), configuration: tried.configuration.clone(), repeat: member.repeat };
     let level = evaluation.loads.first().and_then(|load| load.service_level.as_ref());
     let is_outside = level.is_some_and(|level| side(run, level) == Side::Outside);
-    let value = value(evaluation, run, tuning.objective)
-        .filter(|_| !is_outside && counts(run, level.is_some()))
-        .filter(|value| *value > 0.0 && value.is_finite());
-    Some(Seen { trial, outcome: value.map_or(Outcome::Outside, Outcome::Value) })
+    let value = |objective: Objective| {
+        value(evaluation, run, objective, &tried.configuration)
+            .filter(|_| !is_outside && counts(run, level.is_some()))
+    };
+    let outcome = match tuning.second {
+        None => value(tuning.objective).map(Outcome::Value),
+        Some(second) => {
+            value(tuning.objective).zip(value(second)).map(|(one, other)| Outcome::Values(one, other))
+        }
+    };
+    Some(Seen { trial, outcome: outcome.unwrap_or(Outcome::Outside) })
 }
 
 /// A step that asks for such an arm: only the proof's are told from the others.
@@ -50,18 +57,28 @@ fn phase(tried: &Tried) -> Phase {
     if tried.proves { Phase::Proof } else { Phase::Screening }
 }
 
-/// The objective in a run: of throughputs of several parts the sum, of response times the longest.
-fn value(evaluation: &Evaluation, run: &Run, objective: Objective) -> Option<f64> {
+/// The objective in a run with a configuration: of throughputs of several parts the sum, of response times the longest.
+fn value(
+    evaluation: &Evaluation,
+    run: &Run,
+    objective: Objective,
+    configuration: &Configuration,
+) -> Option<f64> {
     let cells = estimates(evaluation, std::slice::from_ref(run));
     let of = |cell: &Cell| match objective {
-        Objective::Throughput => Some(cell.throughput.mean),
+        Objective::Throughput | Objective::Price => Some(cell.throughput.mean),
         Objective::MeanLatency => cell.mean_ns.as_ref().map(|estimate| estimate.mean),
         Objective::P95 => cell.p95_ns.as_ref().map(|estimate| estimate.mean),
         Objective::P99 => cell.p99_ns.as_ref().map(|estimate| estimate.mean),
     };
     let values: Vec<f64> = cells.iter().map(of).collect::<Option<_>>()?;
+    let sum = || (!values.is_empty()).then(|| values.iter().sum::<f64>());
     match objective {
-        Objective::Throughput => (!values.is_empty()).then(|| values.iter().sum()),
+        Objective::Throughput => sum(),
+        Objective::Price => {
+            let tuning = evaluation.tuning.as_ref()?;
+            Some(tuning.price.as_ref()?.of_million(&tuning.space, configuration, sum()?))
+        }
         _ => values.into_iter().reduce(f64::max),
     }
 }

@@ -18,6 +18,8 @@
 //! | [`conclusion`] | what is asked, seen and concluded |
 //! | `design` | which ends of which settings the screening puts together |
 //! | [`effects`] | what each setting does, with intervals |
+//! | [`front`] | which of what was measured is not dominated, of two objectives |
+//! | `goal` | what a search goes by: an objective, or two in one number |
 //! | `gaussian` | what is believed of settings that were not measured |
 //! | `search` | the steps above |
 //! | [`time`] | how far the time of a search goes |
@@ -27,12 +29,16 @@
 pub mod conclusion;
 mod design;
 pub mod effects;
+pub mod front;
 mod gaussian;
+mod goal;
 mod history;
 mod search;
 pub mod time;
 pub mod words;
 
-pub use conclusion::{Conclusion, End, Outcome, Phase, Problem, Proof, Seen, Standing, Trial};
+pub use conclusion::{
+    Compared, Conclusion, End, Extreme, Front, Outcome, Phase, Problem, Proof, Seen, Standing, Trial,
+};
 pub use history::look_at;
 pub use search::{least_runs, look};

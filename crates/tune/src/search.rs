@@ -1,11 +1,13 @@
 //! The steps of a search, as a function of what was seen.
 
-use crate::conclusion::{Conclusion, End, Outcome, Phase, Problem, Proof, Seen, Standing, Trial};
+mod proof;
+
+use crate::conclusion::{Conclusion, End, Front, Outcome, Phase, Problem, Seen, Standing, Trial};
 use crate::design;
 use crate::effects::{Effect, Effects, Verdict, effects};
+use crate::front::{Known, front};
 use crate::gaussian::{Belief, Mean};
-
-use tidemark_judge::statistics::{Difference, SIGNIFICANT, detectable_in_pairs};
+use crate::goal::{Goal, Scores, WEIGHTS};
 use tidemark_measure::rng::Rng;
 use tidemark_measure::tuning::{Configuration, Space, TakesEffect};
 
@@ -75,8 +77,14 @@ fn baselines(others: usize) -> usize {
 /// What is known, and what to measure next, in this order; nothing when the search is over. Runs that the search did not ask for are
 /// ignored; the same runs give the same answer, in whatever order.
 pub fn look(problem: Problem<'_>, seen: &[Seen]) -> (Conclusion, Vec<Trial>) {
-    let mut search =
-        Search { problem, seen, conclusion: Conclusion::default(), rounds: 0, is_cut_off: false };
+    let mut search = Search {
+        problem,
+        seen,
+        conclusion: Conclusion::default(),
+        front: Front::default(),
+        rounds: 0,
+        is_cut_off: false,
+    };
     let next = match search.go() {
         Ok(end) => {
             search.conclusion.end = Some(end);
@@ -84,7 +92,11 @@ pub fn look(problem: Problem<'_>, seen: &[Seen]) -> (Conclusion, Vec<Trial>) {
         }
         Err(Missing(trials)) => trials,
     };
-    search.conclusion.noise = search.noise().map(|variance| variance.sqrt().exp_m1());
+    search.conclusion.noise = search.spread_of(0);
+    if problem.tuning.second.is_some() {
+        let (points, noise) = (search.points(), search.spread_of(1));
+        search.conclusion.front = Some(Front { points, noise, ..search.front });
+    }
     (search.conclusion, next)
 }
 
@@ -96,6 +108,8 @@ struct Search<'a> {
     problem: Problem<'a>,
     seen: &'a [Seen],
     conclusion: Conclusion,
+    /// What there is besides with two objectives.
+    front: Front,
     /// How often something was asked for: names streams of random numbers.
     rounds: u64,
     /// Whether time was over in the middle of what was asked for.
@@ -127,21 +141,26 @@ impl Search<'_> {
             return Ok(End::NoTime);
         }
         let Some(mut found) = self.effects(&all) else { return self.decide(&[], pairs) };
-        let is_open = |effect: &Effect| effect.verdict == Verdict::CannotTell;
+        let is_open =
+            |found: &Effects| found.effects.iter().any(|effect| effect.verdict == Verdict::CannotTell);
         let more = self.left(pairs) / once;
-        if !found.shows_something() && found.effects.iter().any(is_open) && more > 0 {
+        if !found.iter().any(Effects::shows_something) && found.iter().any(is_open) && more > 0 {
             // That it cannot be told is no answer while there are runs left.
             let again: Vec<_> = std::iter::repeat_n(&all[..once_rows], more).flatten().cloned().collect();
             self.measure(Phase::Screening, &again, more * baselines(once_rows).max(3))?;
             found = self.effects(&all).unwrap_or(found);
         }
-        self.conclusion.effects.clone_from(&found.effects);
-        (self.conclusion.detectable, self.conclusion.curved) = (Some(found.detectable), found.curved);
-        if !found.shows_something() {
+        if let Some(first) = found.first() {
+            self.conclusion.effects.clone_from(&first.effects);
+            (self.conclusion.detectable, self.conclusion.curved) = (Some(first.detectable), first.curved);
+        }
+        if let Some(second) = found.get(1) {
+            self.front.effects.clone_from(&second.effects);
+        }
+        if !found.iter().any(Effects::shows_something) {
             return Ok(End::NothingMatters);
         }
-        let is_curved = self.conclusion.is_curved();
-        let survivors = survivors(&found.effects, is_curved);
+        let survivors = survivors(&found);
         self.conclusion.searched.clone_from(&survivors);
         self.halve(&survivors, &found, pairs)?;
         self.refine(&survivors, pairs)?;
@@ -212,11 +231,21 @@ impl Search<'_> {
             let known = standings.iter().position(|known| known.configuration == trial.configuration);
             let index = known.unwrap_or_else(|| {
                 let configuration = trial.configuration.clone();
-                standings.push(Standing { configuration, phase, values: Vec::new(), outside: 0 });
+                standings.push(Standing {
+                    configuration,
+                    phase,
+                    values: Vec::new(),
+                    seconds: Vec::new(),
+                    outside: 0,
+                });
                 standings.len() - 1
             });
             match outcome {
                 Outcome::Value(value) => standings[index].values.push(value),
+                Outcome::Values(value, second) => {
+                    standings[index].values.push(value);
+                    standings[index].seconds.push(second);
+                }
                 Outcome::Outside => standings[index].outside += 1,
             }
         }
@@ -232,10 +261,7 @@ impl Search<'_> {
                     && (seen.trial.repeat == trial.repeat || seen.trial.repeat == 0)
                     && seen.trial.configuration == trial.configuration
             };
-            self.seen.iter().find(same).map(|seen| match seen.outcome {
-                Outcome::Value(value) if value > 0.0 && value.is_finite() => Outcome::Value(value),
-                _ => Outcome::Outside,
-            })
+            self.seen.iter().find(same).map(|seen| self.sound(seen.outcome))
         };
         let outcomes: Vec<Option<Outcome>> = trials.iter().map(known).collect();
         let phase = trials.first().map(|trial| trial.phase);
@@ -257,46 +283,105 @@ impl Search<'_> {
         Ok(pairs.into_iter().filter_map(|(trial, outcome)| Some((trial, outcome?))).collect())
     }
 
-    /// A value as a score: more is better.
-    fn score(&self, value: f64) -> f64 {
-        if self.problem.tuning.objective.is_less_better() { -value.ln() } else { value.ln() }
+    /// An outcome that has what was asked for, or the worst.
+    fn sound(&self, outcome: Outcome) -> Outcome {
+        let is_sound = |value: f64| value > 0.0 && value.is_finite();
+        match (outcome, self.problem.tuning.second) {
+            (Outcome::Value(value), None) if is_sound(value) => outcome,
+            (Outcome::Values(value, second), Some(_)) if is_sound(value) && is_sound(second) => outcome,
+            _ => Outcome::Outside,
+        }
+    }
+
+    /// How many objectives there are.
+    fn objectives(&self) -> usize {
+        1 + usize::from(self.problem.tuning.second.is_some())
+    }
+
+    /// Whether less of an objective is better.
+    fn is_less_better(&self, objective: usize) -> bool {
+        let tuning = self.problem.tuning;
+        let second = tuning.second.unwrap_or(tuning.objective);
+        [tuning.objective, second][objective].is_less_better()
+    }
+
+    /// What a search goes by, in turns: with two objectives, each alone and both together.
+    fn goals(&self) -> Vec<Goal> {
+        if self.objectives() == 1 {
+            return vec![Goal::Only(0)];
+        }
+        let eligible = self.conclusion.standings.iter().filter(|standing| standing.is_eligible());
+        let means: Vec<Scores> = eligible
+            .map(|standing| [0, 1].map(|objective| mean(&self.scores(standing, Goal::Only(objective)))))
+            .collect();
+        let between = WEIGHTS.map(|weight| Goal::both(weight, &means));
+        [Goal::Only(0), Goal::Only(1)].into_iter().chain(between).collect()
+    }
+
+    /// Values of a run as a score by a goal: more is better.
+    fn score(&self, values: [f64; 2], goal: Goal) -> f64 {
+        let of = |objective: usize| {
+            let score = values[objective].ln();
+            if self.is_less_better(objective) { -score } else { score }
+        };
+        goal.score([of(0), of(1)])
     }
 
     /// The scores of a configuration. What was outside counts as the worst that was seen of any.
-    fn scores(&self, standing: &Standing) -> Vec<f64> {
-        let all = self.conclusion.standings.iter().flat_map(|standing| &standing.values);
-        let worst = all.map(|value| self.score(*value)).fold(f64::INFINITY, f64::min);
+    fn scores(&self, standing: &Standing, goal: Goal) -> Vec<f64> {
+        let own = |standing: &Standing| {
+            standing.both().map(|values| self.score(values, goal)).collect::<Vec<f64>>()
+        };
+        let worst = self.conclusion.standings.iter().flat_map(own).fold(f64::INFINITY, f64::min);
         let outside = std::iter::repeat_n(worst, standing.outside as usize);
-        standing.values.iter().map(|value| self.score(*value)).chain(outside).collect()
+        own(standing).into_iter().chain(outside).collect()
     }
 
     fn standing(&self, configuration: &Configuration) -> Option<&Standing> {
         self.conclusion.standings.iter().find(|standing| standing.configuration == *configuration)
     }
 
-    /// The variance of single runs of the same settings, of the scores within the service level.
-    fn noise(&self) -> Option<f64> {
-        self.noise_with_freedom().map(|(variance, _)| variance)
-    }
-
-    /// The same with its degrees of freedom.
-    fn noise_with_freedom(&self) -> Option<(f64, f64)> {
+    /// The variance of single runs of the same settings, of the scores within the service level, and its degrees of freedom.
+    fn noise(&self, goal: Goal) -> Option<(f64, f64)> {
         let (mut squares, mut freedom) = (0.0, 0.0);
         for standing in &self.conclusion.standings {
-            let scores: Vec<f64> = standing.values.iter().map(|value| self.score(*value)).collect();
-            let mean = scores.iter().sum::<f64>() / scores.len().max(1) as f64;
+            let scores: Vec<f64> = standing.both().map(|values| self.score(values, goal)).collect();
+            let mean = mean(&scores);
             squares += scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>();
             freedom += scores.len().saturating_sub(1) as f64;
         }
         (freedom > 0.0).then(|| (squares / freedom, freedom))
     }
 
-    /// The noise, for those who need some: what the screening leaves over where nothing was repeated.
-    fn some_noise(&self) -> f64 {
-        self.noise().unwrap_or(1e-3).max(1e-8)
+    /// How much runs with the same settings vary in an objective: a standard deviation, as a share.
+    fn spread_of(&self, objective: usize) -> Option<f64> {
+        self.noise(Goal::Only(objective)).map(|(variance, _)| variance.sqrt().exp_m1())
     }
 
-    fn effects(&self, screened: &[Configuration]) -> Option<Effects> {
+    /// The noise, for those who need some: what the screening leaves over where nothing was repeated.
+    fn some_noise(&self, goal: Goal) -> f64 {
+        self.noise(goal).map_or(1e-3, |(variance, _)| variance).max(1e-8)
+    }
+
+    /// Where everything that was measured stands beside the front.
+    fn points(&self) -> Vec<crate::front::Point> {
+        let eligible = self.conclusion.standings.iter().filter(|standing| standing.is_eligible());
+        let known = eligible.map(|standing| Known {
+            configuration: standing.configuration.clone(),
+            runs: standing.runs(),
+            means: [0, 1].map(|objective| mean(&self.scores(standing, Goal::Only(objective)))),
+        });
+        let noise = [0, 1].map(|objective| self.noise(Goal::Only(objective)));
+        front(&known.collect::<Vec<_>>(), noise, [0, 1].map(|objective| self.is_less_better(objective)))
+    }
+
+    /// The effects on each objective; `None` where the runs cannot tell settings apart.
+    fn effects(&self, screened: &[Configuration]) -> Option<Vec<Effects>> {
+        (0..self.objectives()).map(|objective| self.effects_on(objective, screened)).collect()
+    }
+
+    fn effects_on(&self, objective: usize, screened: &[Configuration]) -> Option<Effects> {
+        let goal = Goal::Only(objective);
         let mut all = Vec::new();
         let mut told: Vec<&Configuration> = Vec::new();
         for configuration in screened {
@@ -305,27 +390,22 @@ impl Search<'_> {
             }
             told.push(configuration);
             // The baseline may be one of the design's rows: its other runs are of the same settings.
-            let scores = self.scores(self.standing(configuration)?);
+            let scores = self.scores(self.standing(configuration)?, goal);
             all.extend(scores.into_iter().map(|score| (configuration.clone(), score)));
         }
         let baseline = self.problem.tuning.space.baseline();
         let own = self.standing(&baseline).filter(|_| !told.contains(&&baseline));
-        let own = own.map(|standing| self.scores(standing)).unwrap_or_default();
+        let own = own.map(|standing| self.scores(standing, goal)).unwrap_or_default();
         if all.iter().any(|(_, score)| !score.is_finite()) {
             return None;
         }
-        effects(
-            &self.problem.tuning.space,
-            &all,
-            &own,
-            self.noise_with_freedom(),
-            self.problem.tuning.objective.is_less_better(),
-            self.problem.tuning.margin,
-        )
+        let tuning = self.problem.tuning;
+        let less = self.is_less_better(objective);
+        effects(&tuning.space, &all, &own, self.noise(goal), less, tuning.margin)
     }
 
     /// Successive halving (Karnin, Koren and Somekh, ICML 2013) of settings spread over those that survived.
-    fn halve(&mut self, survivors: &[usize], found: &Effects, pairs: u32) -> Result<(), Missing> {
+    fn halve(&mut self, survivors: &[usize], found: &[Effects], pairs: u32) -> Result<(), Missing> {
         let budget = HALVING_SHARE * self.left(pairs) as f64;
         // All once, half of them again, a quarter twice: two runs for each, and a quarter more for the baseline.
         let count = ((budget / 2.5) as usize).min(32);
@@ -342,7 +422,7 @@ impl Search<'_> {
                 break;
             }
             self.measure(Phase::Halving, &batch, baselines)?;
-            field = self.better_half(field);
+            field = self.better_half(&field);
             times = if first { 1 } else { times * 2 };
             first = false;
             if field.len() <= 2 {
@@ -352,17 +432,23 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// So many configurations of the survivors: the one that the screening promises most of, and the rest a Latin hypercube (McKay, Beckman
+    /// So many configurations of the survivors: those that the screening promises most of, and the rest a Latin hypercube (McKay, Beckman
     /// and Conover, Technometrics 21, 1979).
-    fn spread(&self, survivors: &[usize], found: &Effects, count: usize) -> Vec<Configuration> {
+    fn spread(&self, survivors: &[usize], found: &[Effects], count: usize) -> Vec<Configuration> {
         let space = &self.problem.tuning.space;
-        let mut promised = space.baseline();
-        for setting in survivors {
-            let own = found.effects.iter().filter(|effect| effect.setting == *setting);
-            let Some(best) = own.max_by(|one, other| one.score.total_cmp(&other.score)) else { continue };
-            promised.0[*setting] = if best.score > 0.0 { best.to } else { best.from };
+        let mut field: Vec<Configuration> = Vec::new();
+        for found in found {
+            let mut promised = space.baseline();
+            for setting in survivors {
+                let own = found.effects.iter().filter(|effect| effect.setting == *setting);
+                let Some(best) = own.max_by(|one, other| one.score.total_cmp(&other.score)) else { continue };
+                promised.0[*setting] = if best.score > 0.0 { best.to } else { best.from };
+            }
+            let promised = space.settled(promised);
+            if !field.contains(&promised) {
+                field.push(promised);
+            }
         }
-        let mut field = vec![space.settled(promised)];
         let mut rng = Rng::new(self.problem.seed, &[0, 1]);
         let mut columns: Vec<Vec<usize>> = Vec::new();
         for _ in survivors {
@@ -385,38 +471,61 @@ impl Search<'_> {
         field
     }
 
-    /// The better half, without those that cannot win any more.
-    fn better_half(&self, field: Vec<Configuration>) -> Vec<Configuration> {
-        let noise = self.some_noise();
-        let mean = |configuration: &Configuration| {
-            let standing = self.standing(configuration)?;
-            let scores = self.scores(standing);
-            let mean = scores.iter().sum::<f64>() / scores.len() as f64;
-            standing.is_eligible().then_some((mean, noise / scores.len() as f64))
-        };
+    /// The better half, without those that cannot win any more; with several goals, each in turn takes the best that is left.
+    fn better_half(&self, field: &[Configuration]) -> Vec<Configuration> {
         let half = field.len().div_ceil(2);
-        let mut known: Vec<(Configuration, (f64, f64))> =
-            field.into_iter().filter_map(|one| mean(&one).map(|mean| (one, mean))).collect();
-        known.sort_by(|(_, one), (_, other)| other.0.total_cmp(&one.0));
-        let best = known.first().map(|(_, best)| *best);
-        let may_win =
-            |own: &(f64, f64)| best.is_none_or(|best| best.0 - own.0 <= CANNOT_WIN * (best.1 + own.1).sqrt());
-        known.into_iter().filter(|(_, own)| may_win(own)).take(half).map(|(one, _)| one).collect()
+        let goals = self.goals();
+        let mut rankings: Vec<_> = goals.iter().map(|goal| self.ranked(field, *goal).into_iter()).collect();
+        let mut better: Vec<Configuration> = Vec::new();
+        let mut is_over = false;
+        while !is_over && better.len() < half {
+            is_over = true;
+            for ranking in &mut rankings {
+                let next = ranking.find(|configuration| !better.contains(configuration));
+                is_over &= next.is_none();
+                better.extend(next.filter(|_| better.len() < half));
+            }
+        }
+        better
     }
 
-    /// Measures where the belief promises most, in rounds, and what seems best again.
+    /// Those that may win by a goal, the best first.
+    fn ranked(&self, field: &[Configuration], goal: Goal) -> Vec<Configuration> {
+        let noise = self.some_noise(goal);
+        let known = |configuration: &Configuration| {
+            let standing = self.standing(configuration)?;
+            let scores = self.scores(standing, goal);
+            standing
+                .is_eligible()
+                .then(|| (configuration.clone(), mean(&scores), noise / scores.len() as f64))
+        };
+        let mut known: Vec<(Configuration, f64, f64)> = field.iter().filter_map(known).collect();
+        known.sort_by(|one, other| other.1.total_cmp(&one.1));
+        let best = known.first().map(|(_, mean, error)| (*mean, *error));
+        let may_win = |own: &(Configuration, f64, f64)| {
+            best.is_none_or(|(mean, error)| mean - own.1 <= CANNOT_WIN * (error + own.2).sqrt())
+        };
+        known.into_iter().filter(may_win).map(|(configuration, ..)| configuration).collect()
+    }
+
+    /// Measures where the belief promises most, in rounds, and what seems best again; each round by the next goal.
     fn refine(&mut self, survivors: &[usize], pairs: u32) -> Result<(), Missing> {
         let space = &self.problem.tuning.space;
+        // Rounds in a row that promised nothing: over when no goal promises anything.
+        let (mut turn, mut idle) = (0, 0);
         while self.left(pairs) >= ROUND + 2 && self.conclusion.standings.len() + ROUND <= MOST_CONFIGURATIONS
         {
-            let Some(belief) = self.belief(space, survivors) else { break };
+            let goals = self.goals();
+            let goal = goals[turn % goals.len()];
+            turn += 1;
+            let Some(belief) = self.belief(space, survivors, goal) else { break };
             let Some(best) = self.best(&belief) else { break };
-            let goal = belief.at(&best).0;
+            let most = belief.at(&best).0;
             let mut batch = vec![best];
             let mut supposing = Some(belief);
             let mut promises = f64::INFINITY;
             while let (Some(belief), true) = (supposing.take(), batch.len() <= ROUND) {
-                let Some((next, promised)) = self.promising(&belief, survivors, goal, &batch) else { break };
+                let Some((next, promised)) = self.promising(&belief, survivors, most, &batch) else { break };
                 if batch.len() == 1 {
                     promises = promised;
                 }
@@ -424,29 +533,34 @@ impl Search<'_> {
                 batch.push(next);
             }
             if batch.len() == 1 || promises < PROMISES {
-                break;
+                idle += 1;
+                if idle == goals.len() {
+                    break;
+                }
+                continue;
             }
+            idle = 0;
             self.measure(Phase::Refining, &batch, 1)?;
         }
         Ok(())
     }
 
     /// What is believed of all that differs in the survivors only.
-    fn belief<'s>(&self, space: &'s Space, survivors: &'s [usize]) -> Option<Belief<'s>> {
+    fn belief<'s>(&self, space: &'s Space, survivors: &'s [usize], goal: Goal) -> Option<Belief<'s>> {
         let baseline = space.baseline();
         let others: Vec<usize> =
             (0..space.settings.len()).filter(|index| !survivors.contains(index)).collect();
         let is_of_them = |standing: &&Standing| {
             others.iter().all(|index| standing.configuration.0[*index] == baseline.0[*index])
         };
-        let mean = |standing: &Standing| {
-            let scores = self.scores(standing);
-            let score = scores.iter().sum::<f64>() / scores.len() as f64;
-            Mean { configuration: standing.configuration.clone(), score, runs: scores.len() }
+        let known = |standing: &Standing| {
+            let scores = self.scores(standing, goal);
+            let (configuration, runs) = (standing.configuration.clone(), scores.len());
+            Mean { configuration, score: mean(&scores), runs }
         };
-        let means = self.conclusion.standings.iter().filter(is_of_them).map(mean);
+        let means = self.conclusion.standings.iter().filter(is_of_them).map(known);
         let means: Vec<Mean> = means.filter(|mean| mean.score.is_finite()).collect();
-        Belief::new(space, survivors, means, self.some_noise())
+        Belief::new(space, survivors, means, self.some_noise(goal))
     }
 
     /// The configuration of those measured that is believed to be best: what is unsure counts against it.
@@ -502,113 +616,6 @@ impl Search<'_> {
         }
         found
     }
-
-    /// Names the winner, and has it proved.
-    fn decide(&mut self, survivors: &[usize], pairs: u32) -> Result<End, Missing> {
-        let space = &self.problem.tuning.space;
-        let baseline = space.baseline();
-        let mean = |standing: &Standing| {
-            let scores = self.scores(standing);
-            scores.iter().sum::<f64>() / scores.len().max(1) as f64
-        };
-        let believed = self.belief(space, survivors).and_then(|belief| {
-            let best = self.best(&belief)?;
-            let gain = belief.at(&best).0 - belief.at(&baseline).0;
-            Some((best, gain))
-        });
-        let own = self.standing(&baseline).map(mean);
-        let measured = || {
-            let eligible = self.conclusion.standings.iter().filter(|standing| standing.is_eligible());
-            let best = eligible.max_by(|one, other| mean(one).total_cmp(&mean(other)))?;
-            Some((best.configuration.clone(), mean(best) - own?))
-        };
-        let Some((winner, gain)) = believed.or_else(measured) else { return Ok(End::NothingWithin) };
-        let baseline_is_within = self.standing(&baseline).is_some_and(Standing::is_eligible);
-        if winner == baseline || (baseline_is_within && gain <= 0.0) {
-            return Ok(End::NothingBetter);
-        }
-        self.conclusion.winner = Some(winner.clone());
-        let spread = self.some_noise().sqrt();
-        // Half of what it seems to be: of many that were looked at, the best seems better than it is.
-        let needed = (PAIRS_LEAST..pairs).find(|runs| {
-            detectable_in_pairs(*runs, spread, SIGNIFICANT).is_some_and(|least| least < gain.exp_m1() / 2.0)
-        });
-        self.prove(&winner, needed.unwrap_or(pairs))
-    }
-
-    /// Measures the winner and the baseline in turns, and compares them pair by pair: a machine that drifts from one pair to the next makes
-    /// both alike.
-    fn prove(&mut self, winner: &Configuration, pairs: u32) -> Result<End, Missing> {
-        let baseline = self.problem.tuning.space.baseline();
-        let mut trials = Vec::new();
-        for pair in 0..pairs {
-            let trial = |configuration: &Configuration| Trial {
-                phase: Phase::Proof,
-                configuration: configuration.clone(),
-                repeat: UNSEEN + pair,
-            };
-            // Each in front as often as the other: what drifts hits both alike.
-            match pair % 2 {
-                0 => trials.extend([trial(&baseline), trial(winner)]),
-                _ => trials.extend([trial(winner), trial(&baseline)]),
-            }
-        }
-        let outcomes = self.seen(trials)?;
-        let value = |configuration: &Configuration, pair: u32| {
-            let is_own =
-                |trial: &Trial| trial.configuration == *configuration && trial.repeat == UNSEEN + pair;
-            outcomes.iter().find(|(trial, _)| is_own(trial)).and_then(|(_, outcome)| match outcome {
-                Outcome::Value(value) => Some(*value),
-                Outcome::Outside => None,
-            })
-        };
-        let both: Vec<_> = (0..pairs).map(|pair| (value(winner, pair), value(&baseline, pair))).collect();
-        let paired: Vec<(f64, f64)> = both.iter().filter_map(|(own, other)| (*own).zip(*other)).collect();
-        let winner: Vec<f64> = both.iter().filter_map(|(own, _)| *own).collect();
-        let baseline: Vec<f64> = both.iter().filter_map(|(_, other)| *other).collect();
-        let difference = Difference::paired(&paired);
-        let proof = Proof {
-            ratio: difference.map(|difference| difference.ratio()),
-            interval: difference.and_then(|difference| difference.interval(SIGNIFICANT)),
-            p: difference.and_then(|difference| difference.p()),
-            winner_outside: pairs - winner.len() as u32,
-            baseline_outside: pairs - baseline.len() as u32,
-            winner,
-            baseline,
-        };
-        let end = self.verdict(&proof);
-        self.conclusion.proof = Some(proof);
-        Ok(end)
-    }
-
-    fn verdict(&self, proof: &Proof) -> End {
-        if proof.winner_outside > 0 {
-            return End::Outside;
-        }
-        // Within in all of its runs, where the baseline is in none.
-        if proof.baseline.is_empty() {
-            return End::Better;
-        }
-        let less = self.problem.tuning.objective.is_less_better();
-        let better = |(low, high): (f64, f64)| match (low > 1.0, high < 1.0) {
-            (true, _) => {
-                if less {
-                    End::Worse
-                } else {
-                    End::Better
-                }
-            }
-            (_, true) => {
-                if less {
-                    End::Better
-                } else {
-                    End::Worse
-                }
-            }
-            _ => End::CannotTell,
-        };
-        proof.interval.map_or(End::CannotTell, better)
-    }
 }
 
 /// The values of what is built anew, as bits.
@@ -618,19 +625,30 @@ fn costly(space: &Space, configuration: &Configuration) -> Vec<u64> {
     own.map(|(_, value)| value.to_bits()).collect()
 }
 
-/// The settings that go on: the strongest of those whose effect is not likely to be chance. Where the ends of ranges do not tell
-/// what lies between them, the strongest in any case.
-fn survivors(effects: &[Effect], all: bool) -> Vec<usize> {
-    let mut strongest: Vec<&Effect> =
-        effects.iter().filter(|effect| all || effect.p.min(effect.suspected) < SURVIVES).collect();
-    strongest.sort_by(|one, other| other.score.abs().total_cmp(&one.score.abs()));
+/// The settings that go on: the strongest of those whose effect is not likely to be chance; of two objectives, in turns. Where the ends
+/// of ranges do not tell what lies between them, the strongest in any case.
+fn survivors(found: &[Effects]) -> Vec<usize> {
+    let ranked = |found: &Effects| {
+        let all = found.is_curved();
+        let mut strongest: Vec<Effect> = found.effects.clone();
+        strongest.retain(|effect| all || effect.p.min(effect.suspected) < SURVIVES);
+        strongest.sort_by(|one, other| other.score.abs().total_cmp(&one.score.abs()));
+        strongest
+    };
+    let ranked: Vec<Vec<Effect>> = found.iter().map(ranked).collect();
+    let most = ranked.iter().map(Vec::len).max().unwrap_or_default();
     let mut settings = Vec::new();
-    for effect in strongest {
+    for effect in (0..most).flat_map(|rank| ranked.iter().filter_map(move |effects| effects.get(rank))) {
         if !settings.contains(&effect.setting) && settings.len() < SURVIVORS {
             settings.push(effect.setting);
         }
     }
     settings
+}
+
+/// The mean of some scores; not a number of none.
+fn mean(scores: &[f64]) -> f64 {
+    scores.iter().sum::<f64>() / scores.len() as f64
 }
 
 /// How much better than nothing something is expected to be that is believed to be so much better, give or take.

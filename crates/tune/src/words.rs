@@ -1,16 +1,31 @@
 //! What a search comes to, in words: for the terminal and the report alike.
 
-use crate::conclusion::{Conclusion, End, Phase, Proof};
+use crate::conclusion::{Compared, Conclusion, End, Extreme, Phase, Proof};
 use crate::effects::{Effect, Verdict};
+use crate::front::{Estimated, Place, Point};
 use crate::search::least_runs;
-use tidemark_measure::tuning::{Configuration, TakesEffect, Tuning};
+use tidemark_measure::tuning::{Configuration, Objective, TakesEffect, Tuning};
 use tidemark_measure::units::duration_ns;
 
 /// How the search ended, then the details: sentences with their full stops.
 pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     let mut all = vec![headline(tuning, conclusion)];
+    all.extend(front(tuning, conclusion));
+    let second = conclusion.front.iter().flat_map(|front| &front.effects);
+    // Of two objectives a setting matters if it does to one, and does not if it does not to both.
+    let strongest = |setting: usize| {
+        let rank = |verdict: Verdict| match verdict {
+            Verdict::Better | Verdict::Worse => 2,
+            Verdict::CannotTell => 1,
+            Verdict::Equal => 0,
+        };
+        let own = conclusion.effects.iter().chain(second.clone()).filter(|effect| effect.setting == setting);
+        own.map(|effect| effect.verdict).max_by_key(|verdict| rank(*verdict))
+    };
     let named = |verdicts: &[Verdict]| {
-        let own = conclusion.effects.iter().filter(|effect| verdicts.contains(&effect.verdict));
+        let is_named =
+            |effect: &&Effect| strongest(effect.setting).is_some_and(|one| verdicts.contains(&one));
+        let own = conclusion.effects.iter().filter(is_named);
         let mut names: Vec<&str> =
             own.map(|effect| tuning.space.settings[effect.setting].name.as_str()).collect();
         names.dedup();
@@ -48,6 +63,14 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     for tried in tuning.tried.iter().filter(|tried| !tried.refused.is_empty()) {
         all.push(format!("`{}` was dropped: {}.", tried.arm, tried.refused.trim_end_matches('.')));
     }
+    let recovered = tuning.tried.iter().filter(|tried| tried.refused.is_empty());
+    let longest = recovered.filter_map(|tried| tried.recovery_ns).max();
+    if let (Some(longest), Some(within)) = (longest, tuning.recovery_ns) {
+        let (longest, within) = (duration_ns(longest), duration_ns(within));
+        all.push(format!(
+            "With all others, storage had recovered {longest} after a run at most; it may take {within}."
+        ));
+    }
     if let Some(noise) = conclusion.noise {
         all.push(format!("Runs with the same settings vary by {} (standard deviation).", percent(noise)));
     }
@@ -67,15 +90,12 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
 }
 
 fn headline(tuning: &Tuning, conclusion: &Conclusion) -> String {
-    let label = |configuration: &Configuration| tuning.space.label(configuration);
-    let winner = conclusion.winner.as_ref().map(label).unwrap_or_default();
     let Some(end) = conclusion.end else {
         let phase = conclusion.runs.last().map_or(Phase::Screening, |(phase, _)| *phase);
         return format!("The search is not over: it is at its {}.", phase.name());
     };
-    let times = conclusion.proof.as_ref().and_then(|proof| times(tuning, proof)).unwrap_or_default();
     match end {
-        End::NothingMatters if conclusion.effects.iter().all(|effect| effect.verdict == Verdict::Equal) => {
+        End::NothingMatters if effects_of(conclusion).all(|effect| effect.verdict == Verdict::Equal) => {
             format!("No setting matters: all effects are within {}.", percent(tuning.margin))
         }
         End::NothingMatters => "No setting is shown to matter.".to_owned(),
@@ -85,43 +105,155 @@ fn headline(tuning: &Tuning, conclusion: &Conclusion) -> String {
             tuning.space.settings.len(),
             least_runs(tuning.space.settings.len())
         ),
-        End::NothingBetter => "Nothing that was tried seems better than the baseline.".to_owned(),
+        _ => {
+            let objective = decided(conclusion);
+            proven(tuning, objective, end, conclusion.winner.as_ref(), conclusion.proof.as_ref())
+        }
+    }
+}
+
+/// The effects on all objectives.
+fn effects_of(conclusion: &Conclusion) -> impl Iterator<Item = &Effect> {
+    conclusion.effects.iter().chain(conclusion.front.iter().flat_map(|front| &front.effects))
+}
+
+/// The place of the objective that the search's end is about.
+fn decided(conclusion: &Conclusion) -> usize {
+    let ends = conclusion.front.iter().flat_map(|front| &front.ends);
+    let mut told = ends.filter(|one| one.end == conclusion.end && one.winner == conclusion.winner);
+    told.next().map_or(0, |one| one.objective)
+}
+
+/// What a proof came to.
+fn proven(
+    tuning: &Tuning,
+    objective: usize,
+    end: End,
+    winner: Option<&Configuration>,
+    proof: Option<&Proof>,
+) -> String {
+    let winner = winner.map(|winner| tuning.space.label(winner)).unwrap_or_default();
+    let times = proof.and_then(|proof| times(tuning, objective, proof)).unwrap_or_default();
+    let by = match tuning.second {
+        Some(_) => format!(" by {}", tuning.objectives()[objective].words()),
+        None => String::new(),
+    };
+    match end {
+        End::NothingBetter => format!("Nothing that was tried seems better than the baseline{by}."),
         End::NothingWithin => "Nothing that was tried is within the service level.".to_owned(),
         End::Better if times.is_empty() => {
             format!("Better: {winner}. It is within the service level, and the baseline is not.")
         }
-        End::Better => format!("Better: {winner}. Measured afresh beside the baseline: {times}."),
+        End::Better => format!("Better{by}: {winner}. Measured afresh beside the baseline: {times}."),
         End::Worse => {
-            format!("Nothing better was found: {winner} seemed so, but measured afresh it is worse: {times}.")
+            format!(
+                "Nothing better was found{by}: {winner} seemed so, but measured afresh it is worse: {times}."
+            )
         }
-        End::CannotTell => format!(
-            "Nothing better was found: {winner} seemed so, but measured afresh it cannot be told from the baseline: {times}."
-        ),
         End::Outside => format!(
-            "Nothing better was found: {winner} seemed so, but measured afresh it was outside the service level or failed."
+            "Nothing better was found{by}: {winner} seemed so, but measured afresh it was outside the service level or failed."
+        ),
+        _ => format!(
+            "Nothing better was found{by}: {winner} seemed so, but measured afresh it cannot be told from the baseline: {times}."
         ),
     }
 }
 
-/// What the proof measured: `throughput × 1.32 (1.28 to 1.36 with 95 %)`.
-fn times(tuning: &Tuning, proof: &Proof) -> Option<String> {
-    let (ratio, (low, high)) = (proof.ratio?, proof.interval?);
-    let mean = |values: &[f64]| tuning.objective.value(values.iter().sum::<f64>() / values.len() as f64);
-    Some(format!(
-        "{} × {ratio:.3} ({low:.3} to {high:.3} with 95 %), {} instead of {}, {} runs each",
-        tuning.objective.words(),
-        mean(&proof.winner),
-        mean(&proof.baseline),
-        proof.winner.len()
-    ))
+/// What there is to say of a front: its other end, and how much of it is known.
+fn front(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
+    let (Some(front), true) = (&conclusion.front, tuning.second.is_some()) else { return Vec::new() };
+    let mut all = Vec::new();
+    if conclusion.end.is_some() {
+        let told = decided(conclusion);
+        for Extreme { objective, end, winner, proof } in &front.ends {
+            match end {
+                _ if *objective == told => {}
+                Some(end) => all.push(proven(tuning, *objective, *end, winner.as_ref(), proof.as_ref())),
+                None => all.push(format!(
+                    "{} seems best by {}; no runs were left to prove it.",
+                    winner.as_ref().map(|winner| tuning.space.label(winner)).unwrap_or_default(),
+                    tuning.objectives()[*objective].words()
+                )),
+            }
+        }
+    }
+    let count = |place: Place| front.points.iter().filter(|point| point.place == place).count();
+    let names: Vec<&str> = tuning.objectives().into_iter().map(Objective::words).collect();
+    let afresh = match front.ends.iter().filter(|end| end.proof.is_some()).count() {
+        0 => "nothing of it was",
+        _ => "only its ends were",
+    };
+    all.push(format!(
+        "The front of {}, of {} settings that were measured: not dominated {}, cannot be told from these {}, dominated {}. It is of the \
+         search's runs; {afresh} measured afresh.",
+        names.join(" and "),
+        front.points.len(),
+        count(Place::Front),
+        count(Place::CannotTell),
+        count(Place::Dominated)
+    ));
+    if let Some(noise) = front.noise {
+        all.push(format!("By {}, runs with the same settings vary by {}.", names[1], percent(noise)));
+    }
+    all
+}
+
+/// What the proof measured: `throughput × 1.32 (1.28 to 1.36 with 95 %)`; of two objectives, by both.
+fn times(tuning: &Tuning, objective: usize, proof: &Proof) -> Option<String> {
+    let objectives = tuning.objectives();
+    let by = |objective: Objective, compared: &Compared| {
+        let (ratio, (low, high)) = (compared.ratio?, compared.interval?);
+        let mean = |values: &[f64]| objective.value(values.iter().sum::<f64>() / values.len() as f64);
+        Some(format!(
+            "{} × {ratio:.3} ({low:.3} to {high:.3} with 95 %), {} instead of {}",
+            objective.words(),
+            mean(&compared.winner),
+            mean(&compared.baseline)
+        ))
+    };
+    let mut parts = vec![by(objectives[objective], &proof.compared)?];
+    if let (Some(other), [_, _]) = (&proof.other, &objectives[..]) {
+        parts.extend(by(objectives[1 - objective], other));
+    }
+    Some(format!("{}, {} runs each", parts.join("; "), proof.compared.winner.len()))
+}
+
+/// The headings of [`points`] besides the objectives' names.
+pub const POINTS: [&str; 4] = ["No.", "Settings", "Runs", "Front"];
+
+/// A row for each point that may belong to the front: its number, its settings, its runs, both objectives with their intervals, and where
+/// it stands.
+pub fn points(tuning: &Tuning, conclusion: &Conclusion) -> Vec<[String; 6]> {
+    let points = conclusion.front.iter().flat_map(|front| &front.points);
+    let objectives = tuning.objectives();
+    let value = |index: usize, estimated: &Estimated| {
+        let objective = objectives.get(index).copied().unwrap_or_default();
+        let mean = objective.value(estimated.mean);
+        match estimated.interval {
+            Some((low, high)) => format!("{mean} ({} to {})", objective.value(low), objective.value(high)),
+            None => mean,
+        }
+    };
+    let row = |(number, point): (usize, &Point)| {
+        let [one, other] = &point.values;
+        let place = match point.place {
+            Place::Front => "not dominated",
+            Place::CannotTell => "cannot tell",
+            Place::Dominated => "dominated",
+        };
+        let label = tuning.space.label(&point.configuration);
+        let (number, runs) = ((number + 1).to_string(), point.runs.to_string());
+        [number, label, runs, value(0, one), value(1, other), place.to_owned()]
+    };
+    points.filter(|point| point.place != Place::Dominated).enumerate().map(row).collect()
 }
 
 /// The headings of [`effects`].
 pub const EFFECTS: [&str; 5] = ["Setting", "Instead of", "Multiple", "95 %", "Verdict"];
 
 /// A row for each effect, the strongest first.
-pub fn effects(tuning: &Tuning, conclusion: &Conclusion) -> Vec<[String; 5]> {
-    let mut all: Vec<&Effect> = conclusion.effects.iter().collect();
+pub fn effects(tuning: &Tuning, effects: &[Effect]) -> Vec<[String; 5]> {
+    let mut all: Vec<&Effect> = effects.iter().collect();
     all.sort_by(|one, other| one.p.total_cmp(&other.p));
     let row = |effect: &&Effect| {
         let setting = &tuning.space.settings[effect.setting];

@@ -5,6 +5,7 @@ use crate::commands::Commands;
 use crate::event::StopRequest;
 use crate::execute::ExecuteError;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use tidemark_measure::in_effect::InEffect;
 use tidemark_measure::tuning::TakesEffect;
 use tidemark_plan::evaluation::Arm as Document;
@@ -194,6 +195,23 @@ impl Arm {
         Ok(true)
     }
 
+    /// Waits until its storage has recovered from a run, and says how long that took: at most so long.
+    pub(super) fn recover(&mut self, most: Duration, sink: &mut dyn EvaluationSink) -> Recovered {
+        let began = Instant::now();
+        let mut progress = Patience { lines: Lines(sink), until: began + most };
+        for provisioner in &mut self.provisioners {
+            match provisioner.recover(&self.variables, &mut progress) {
+                Ok(()) => {}
+                Err(ProvisionError::Failed(error)) => return Recovered::Failed(error),
+                Err(ProvisionError::Stopped) if progress.is_over() => {
+                    return Recovered::After(began.elapsed());
+                }
+                Err(ProvisionError::Stopped) => return Recovered::Stopped,
+            }
+        }
+        Recovered::After(began.elapsed())
+    }
+
     /// Takes down what is up, the last first, whatever goes wrong with one of them; gives the first error.
     pub(super) fn take_down(&mut self, sink: &mut dyn EvaluationSink) -> Result<(), ExecuteError> {
         self.take_down_from(0, sink)
@@ -288,6 +306,39 @@ fn file_name(name: &str) -> String {
     let hash =
         name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     format!("{}-{hash:08x}", plain.take(LONGEST - 9).collect::<String>())
+}
+
+/// How storage has recovered from a run.
+#[derive(Debug)]
+pub(super) enum Recovered {
+    /// It took so long, or was given up after it.
+    After(Duration),
+    /// It could not.
+    Failed(String),
+    /// The user stopped it.
+    Stopped,
+}
+
+/// Ends what takes too long.
+struct Patience<'a> {
+    lines: Lines<'a>,
+    until: Instant,
+}
+
+impl Patience<'_> {
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.until
+    }
+}
+
+impl Progress for Patience<'_> {
+    fn line(&mut self, text: &str) {
+        self.lines.line(text);
+    }
+
+    fn stop_request(&mut self) -> StopRequest {
+        if self.is_over() { StopRequest::Stop } else { self.lines.stop_request() }
+    }
 }
 
 /// Hands a provisioner's lines on, and the user's wish to stop back.

@@ -2,18 +2,22 @@
 //!
 //! Only one arm is up at a time. The next takes over what it can: a setting that is in effect with the next run brings nothing down.
 
-use super::arm::Arm;
+use super::arm::{Arm, Recovered};
 use super::{
     CellPlace, Evaluation, EvaluationEvent, EvaluationSink, Evaluator, ExecuteError, Member, Run, State,
 };
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tidemark_measure::evaluation as record;
 use tidemark_measure::tuning::{Configuration, TakesEffect, Tried, Tuning};
+use tidemark_measure::units::duration_ns;
 use tidemark_plan::evaluation::Levels;
 use tidemark_plan::provisioner::Health;
 use tidemark_plan::yaml::Environment;
 use tidemark_tune::time::note;
 use tidemark_tune::{Phase, Trial, look_at};
+
+/// Storage that has not recovered after so many times the time that it may take is given up.
+const GIVEN_UP: u64 = 5;
 
 /// Whether an earlier search was the same: it asked the same, and the runs of its baseline are what they would be now.
 pub(super) fn is_the_same(document: &Evaluation, earlier: &Tuning, runs: &[Run]) -> bool {
@@ -61,8 +65,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Measures a trial; false when the user stopped it. Settings that cannot be set up, or with which the storage is not well, are
-    /// dropped, unless they are the baseline's. Once time is over, nothing but the proof is measured.
+    /// Measures a trial; false when the user stopped it. Settings that cannot be set up, or with which the storage is not well or does not
+    /// recover in time, are dropped, unless they are the baseline's. Once time is over, nothing but the proof is measured.
     fn try_it(
         &mut self,
         trial: &Trial,
@@ -70,6 +74,10 @@ impl Evaluator<'_> {
         sink: &mut dyn EvaluationSink,
     ) -> Result<bool, ExecuteError> {
         let index = self.arm_of(trial)?;
+        if !self.tuning().tried[index].refused.is_empty() {
+            // Dropped since it was asked for.
+            return Ok(true);
+        }
         let cell = CellPlace { arm: index, load: 0, level: level(&self.document), repeat: trial.repeat };
         if self.done.contains_key(&self.fingerprint(&cell)) {
             return Ok(true);
@@ -87,7 +95,10 @@ impl Evaluator<'_> {
             }
         };
         let of = self.tuning().budget() as usize;
-        let is_measured = !is_up || self.measure(&cell, Some(of), sink)?.is_some();
+        let mut is_measured = !is_up || self.measure(&cell, Some(of), sink)?.is_some();
+        if is_up && is_measured && self.health == Health::Well {
+            is_measured = self.recover(index, sink)?;
+        }
         let refused = self.tuning().tried.iter().filter(|tried| !tried.refused.is_empty()).count();
         let (took_ns, done) = (began.elapsed().as_nanos() as u64, (self.runs.len() + refused) as u32);
         note(self.tuning_mut(), took_ns, done);
@@ -110,6 +121,32 @@ impl Evaluator<'_> {
                 )))
             }
         }
+    }
+
+    /// Waits until the storage of an arm has recovered from a run, if the search is about that too; false when the user stopped it. Storage
+    /// that takes too long is not well.
+    fn recover(&mut self, index: usize, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
+        let Some(within_ns) = self.tuning().recovery_ns else { return Ok(true) };
+        let most = Duration::from_nanos(within_ns.saturating_mul(GIVEN_UP));
+        match self.arms[index].recover(most, sink) {
+            Recovered::After(took) => {
+                let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+                let tried = &mut self.tuning_mut().tried[index];
+                tried.recovery_ns = tried.recovery_ns.max(Some(took_ns));
+                let (took_words, within) = (duration_ns(took_ns), duration_ns(within_ns));
+                if took >= most {
+                    self.health = Health::Ill(format!(
+                        "it had not recovered after {took_words}, and may take {within}"
+                    ));
+                } else if took_ns > within_ns {
+                    self.health =
+                        Health::Ill(format!("it took {took_words} to recover, and may take {within}"));
+                }
+            }
+            Recovered::Failed(error) => self.health = Health::Ill(format!("it did not recover: {error}")),
+            Recovered::Stopped => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// Drops the settings of an arm, which do not work.
@@ -160,7 +197,13 @@ impl Evaluator<'_> {
                     settings: arm.settings.clone(),
                 });
             }
-            self.tuning_mut().tried.push(Tried { arm: name, configuration, proves, refused: String::new() });
+            self.tuning_mut().tried.push(Tried {
+                arm: name,
+                configuration,
+                proves,
+                refused: String::new(),
+                recovery_ns: None,
+            });
             self.keep()?;
         }
         Ok(index)

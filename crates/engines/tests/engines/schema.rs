@@ -58,8 +58,8 @@ const REST: [&str; 5] = [
      - works:\n  - prepare: {containers: 1, objects: 1-4, directory: /data, part: 5MiB}\n  \
      - load: {total_bytes: 1GB, operations: [{delete_container: {containers: 1, empty: true}}, {write_local: \
      {containers: 1, objects: 1, sizes: 1KB, directory: /x}}]}\n",
-    "name: t\narms:\n- {name: a, target: embedded}\nloads:\n- name: l\n  stages:\n  - load: {workers: '${workers}', for: 1s, containers: 1, \
-     operations: [{get: {objects: 1, weight: '${weight}'}}]}\ntune:\n  budget: 30m\n  memory: 2GiB\n  settings:\n  \
+    "name: t\narms:\n- {name: a, target: embedded, recover: sleep 1}\nloads:\n- name: l\n  stages:\n  - load: {workers: '${workers}', for: 1s, containers: 1, \
+     operations: [{get: {objects: 1, weight: '${weight}'}}]}\ntune:\n  objective: [price, p99]\n  price: {hour: 1, each: {workers: 0.5}}\n  budget: 30m\n  memory: 2GiB\n  recovery: 1m\n  settings:\n  \
      - {name: workers, integer: 1-8, baseline: 1}\n  - {name: weight, integer: 1-9, baseline: 1}\n",
 ];
 

@@ -59,14 +59,15 @@ pub(super) fn compare(
     (closed(cells, misses[0], proof), closed(overall, misses[1], None))
 }
 
-/// The comparison that a search for better settings is about, if it is a single one. What it tests was named before anything was measured,
+/// The comparison that a search for better settings is about, if it is a single one and has a single objective. What it tests was named before anything was measured,
 /// so it does not share its error with what is compared besides (a primary endpoint: ICH E9, Statistics in Medicine 18, 1999, 2.2.2).
 fn objective(evaluation: &Evaluation, cells: &[Open]) -> Option<usize> {
-    let metric = match evaluation.tuning.as_ref()?.objective {
+    let tuning = evaluation.tuning.as_ref().filter(|tuning| tuning.second.is_none())?;
+    let metric = match tuning.objective {
         Objective::Throughput => Metric::Throughput,
         Objective::MeanLatency => Metric::MeanLatency,
         Objective::P99 => Metric::TailLatency,
-        Objective::P95 => return None,
+        Objective::P95 | Objective::Price => return None,
     };
     let mut own = (0..cells.len()).filter(|index| cells[*index].comparison.metric == metric);
     let first = own.next()?;

@@ -19,7 +19,19 @@ use tidemark_keys::{Key, Mapping, Shape, Table};
 pub(crate) static ARM: Mapping = Mapping::new(
     "arm",
     "One thing compared",
-    &[&NAME, &DESCRIPTION, &ARM_TARGET, &VARIABLES, &SET_UP, &RESET, &TEAR_DOWN, &SHOW, &HEALTH, &OBSERVE],
+    &[
+        &NAME,
+        &DESCRIPTION,
+        &ARM_TARGET,
+        &VARIABLES,
+        &SET_UP,
+        &RESET,
+        &TEAR_DOWN,
+        &SHOW,
+        &HEALTH,
+        &RECOVER,
+        &OBSERVE,
+    ],
 );
 
 static NAME: Key<Text> =
@@ -53,6 +65,13 @@ pub(super) static HEALTH: Key<Commands> = Key::new(
     "health",
     "Whether its storage is well, asked every 5 s while a search for better settings puts load on it: exit status 0 if it is; 3 if data are \
      at risk, which ends the search; any other drops the settings",
+    COMMANDS,
+);
+
+pub(super) static RECOVER: Key<Commands> = Key::new(
+    "recover",
+    "After each run of a search for better settings: what ends when its storage has recovered, such as a restart of a server and waiting until it is \
+     well again. How long they take together is the recovery time, which `recovery` under `tune` bounds",
     COMMANDS,
 );
 
@@ -156,6 +175,7 @@ pub(super) fn arm(
         tear_down: table.all(&TEAR_DOWN),
         show: table.all(&SHOW),
         health: table.all(&HEALTH),
+        recover: table.all(&RECOVER),
         settings: Vec::new(),
         observe,
     };

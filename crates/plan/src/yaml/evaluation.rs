@@ -208,7 +208,7 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
     }
     if let Some(tuning) = &mut tuning {
         tuning::settle(tuning, &mut table, &arm_sources, &load_sources, beside.environment.registry);
-        tuning::check(&table, arms.len(), &loads);
+        tuning::check(&table, tuning, &arms, &loads);
     }
     table.finish();
     let notes = notes_on_fixed(&loads, &load_sources, arms.len());

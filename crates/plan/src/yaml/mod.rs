@@ -22,7 +22,7 @@ pub(crate) use documents::Documents;
 pub use environment::Environment;
 pub(crate) use evaluation::{ARMS, EVALUATION, EVALUATION_LOAD, evaluation, is_evaluation};
 pub(crate) use levels::{LEVELS, RUNS, SEARCH, WITHIN};
-pub(crate) use tuning::{SETTING, TUNING};
+pub(crate) use tuning::{PRICES, SETTING, TUNING};
 
 use crate::defaults;
 use crate::engine::{ReadWork, WorkPlace};

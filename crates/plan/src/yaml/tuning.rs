@@ -4,17 +4,18 @@
 //! be searched. Shell commands have it as a variable. Where it stands decides how it takes effect, so that nobody has to say it, or can
 //! say it wrongly.
 
-use super::arms::{ArmSource, HEALTH, RESET, SET_UP, SHOW, TEAR_DOWN, VARIABLES, is_variable};
+use super::arms::{ArmSource, HEALTH, RECOVER, RESET, SET_UP, SHOW, TEAR_DOWN, VARIABLES, is_variable};
 use super::documents::{Body, LoadSource};
-use crate::evaluation::{Levels, Load};
+use crate::evaluation::{Arm, Levels, Load};
 use crate::registry::Registry;
 use std::ops::Range;
 use tidemark_keys::kinds::{Bytes, Kind as _, Parsed, PositiveDuration, Share, Text, Whole, Word};
-use tidemark_keys::shapes::{List, Map, OneOrList};
+use tidemark_keys::shapes::{List, Map, OneOrList, Settings};
 use tidemark_keys::tree::{Entry, Node, Value};
 use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_measure::tuning::{
-    Domain, MOST_SETTINGS, OBJECTIVES, Objective, Scale, Setting, Space, TakesEffect, Tuning, When, refused,
+    Configuration, Domain, MOST_SETTINGS, OBJECTIVES, Objective, Price, Scale, Setting, Space, TakesEffect,
+    Tuning, When, refused,
 };
 
 /// The search: what makes an evaluation one.
@@ -24,15 +25,16 @@ pub(super) static TUNE: Key<Map> =
 pub(crate) static TUNING: Mapping = Mapping::new(
     "tune",
     "A search for better settings",
-    &[&OBJECTIVE, &SETTINGS, &RUNS, &BUDGET, &MARGIN, &MEMORY],
+    &[&OBJECTIVE, &PRICE, &SETTINGS, &RUNS, &BUDGET, &MARGIN, &MEMORY, &RECOVERY],
 );
 
-static OBJECTIVE: Key<Word<Objective>> = Key::new(
+static OBJECTIVE: Key<OneOrList<Word<Objective>>> = Key::new(
     "objective",
-    "What is to become better, within the `service_level` if there is one",
-    Word(&OBJECTIVES),
+    "What is to become better, within the `service_level` if there is one; `price` is that of a million operations; two: their front",
+    OneOrList(Word(&OBJECTIVES)),
 )
 .default("throughput");
+static PRICE: Key<Map> = Key::new("price", "What an hour of the arm costs", Map(&PRICES));
 static SETTINGS: Key<List<Map>> = Key::new(
     "settings",
     "What may be set, up to 15; each stands as `${NAME}` in the arm or its load",
@@ -57,6 +59,12 @@ static MEMORY: Key<Bytes> = Key::new(
     Bytes(1 << 20),
 )
 .otherwise("not watched");
+static RECOVERY: Key<PositiveDuration> = Key::new(
+    "recovery",
+    "How long the arm's `recover` commands may take after a run, such as `60s`: settings with which they take longer are dropped",
+    PositiveDuration,
+)
+.otherwise("not measured");
 static MARGIN: Key<Parsed<f64>> = Key::new(
     "margin",
     "An effect within this share does not matter",
@@ -66,6 +74,26 @@ static MARGIN: Key<Parsed<f64>> = Key::new(
     }),
 )
 .default("5%");
+
+pub(crate) static PRICES: Mapping =
+    Mapping::new("price", "What an hour of the arm costs, in any currency", &[&HOUR, &EACH]);
+
+static HOUR: Key<Parsed<f64>> =
+    Key::new("hour", "What an hour costs whatever is set", Parsed("number", price)).default("0");
+static EACH: Key<Settings> = Key::new(
+    "each",
+    "What each unit of a setting costs an hour besides: its number, as it is written, times this",
+    Settings,
+)
+.example("{cpus: 0.04, memory: 0.005}");
+
+/// What something costs.
+fn price(text: &str) -> Result<f64, Problem> {
+    match text.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
+        _ => Err(Problem::new(format!("'{text}' is no price"), "write a number of at least 0, such as 0.04")),
+    }
+}
 
 pub(crate) static SETTING: Mapping = Mapping::new(
     "setting",
@@ -142,9 +170,10 @@ fn range(text: &str) -> Result<(f64, f64), Problem> {
 pub(super) fn tuning(table: &mut Table<'_>) -> Option<Tuning> {
     let entry = table.entry(&TUNE)?;
     let mut own = table.below(&TUNE, entry).of(&TUNING);
-    let objective = own.value(&OBJECTIVE);
+    let (objective, second) = objectives(&mut own);
     let (runs, margin) = (own.value(&RUNS), own.value(&MARGIN));
     let (time_ns, memory_bytes) = (own.get(&BUDGET), own.get(&MEMORY));
+    let recovery_ns = own.get(&RECOVERY);
     let nodes = own.list(&SETTINGS);
     if nodes.len() > MOST_SETTINGS {
         let message = format!("there are {} settings; the limit is {MOST_SETTINGS}", nodes.len());
@@ -160,9 +189,72 @@ pub(super) fn tuning(table: &mut Table<'_>) -> Option<Tuning> {
         }
         settings.push(setting);
     }
-    own.finish();
     let space = Space { settings };
-    Some(Tuning { space, objective, runs, time_ns, memory_bytes, margin, ..Tuning::default() })
+    let price = own.table(&PRICE).and_then(|table| priced(table, &space));
+    if [Some(objective), second].contains(&Some(Objective::Price)) && !own.has(&PRICE) {
+        own.missing(&PRICE, "say what an hour costs: `price: {hour: 0.1, each: {cpus: 0.04}}`");
+    }
+    own.finish();
+    Some(Tuning {
+        space,
+        objective,
+        second,
+        price,
+        runs,
+        time_ns,
+        memory_bytes,
+        recovery_ns,
+        margin,
+        ..Tuning::default()
+    })
+}
+
+/// What is to become better, one or two.
+fn objectives(table: &mut Table<'_>) -> (Objective, Option<Objective>) {
+    let all = table.all(&OBJECTIVE);
+    let (first, second) = (all.first().copied().unwrap_or_default(), all.get(1).copied());
+    if all.len() > 2 || second == Some(first) {
+        let help = "write one, or two that differ: `objective: [throughput, p99]`";
+        table.log().error(table.place(), "`objective` takes one or two different objectives", help);
+    }
+    (first, second)
+}
+
+/// Reads what an hour costs; each of its settings has to be one that is searched, and to have numbers.
+fn priced(mut table: Table<'_>, space: &Space) -> Option<Price> {
+    let (hour, each) = (table.value(&HOUR), table.settings(&EACH));
+    let read = |(name, text): &(String, String)| {
+        let index = space.settings.iter().position(|setting| setting.name == *name);
+        let index = index.ok_or_else(|| {
+            let help = "it takes names of `settings`; what is not searched belongs to `hour`";
+            Problem::new(format!("there is no setting `{name}`"), help)
+        })?;
+        let setting = &space.settings[index];
+        if let Some(word) = setting.levels().into_iter().find(|level| setting.number(*level).is_none()) {
+            let message = format!("'{}' of `{name}` is no number", setting.text(word));
+            return Err(Problem::new(message, "only numbers have a price for each unit"));
+        }
+        Ok((index, price(text)?))
+    };
+    let each: Result<Vec<_>, Problem> = each.iter().map(read).collect();
+    let each = each
+        .map_err(|problem| {
+            table.log().error(table.place(), format!("`each`: {}", problem.message), problem.help);
+        })
+        .ok();
+    let price = Price { hour, each: each? };
+    // With the least of everything, it has to cost something still: ratios of prices are compared.
+    let lowest = |setting: &Setting| {
+        let numbers = setting.levels().into_iter().map(|level| (level, setting.number(level)));
+        numbers.min_by(|one, other| one.1.unwrap_or_default().total_cmp(&other.1.unwrap_or_default()))
+    };
+    let cheapest = space.settings.iter().map(|setting| lowest(setting).map_or(0.0, |(level, _)| level));
+    if price.of_hour(space, &Configuration(cheapest.collect())) <= 0.0 {
+        let help = "say what an hour costs with the least of everything, as `hour`";
+        table.log().error(table.place(), "an hour may cost nothing", help);
+    }
+    table.finish();
+    Some(price)
 }
 
 fn setting(mut table: Table<'_>, before: &[Setting]) -> Option<Setting> {
@@ -283,9 +375,14 @@ fn inside(path: &[&str], registry: &Registry) -> TakesEffect {
 }
 
 /// Reports what a search cannot be over.
-pub(super) fn check(table: &Table<'_>, arms: usize, loads: &[Load]) {
+pub(super) fn check(table: &Table<'_>, tuning: &Tuning, arms: &[Arm], loads: &[Load]) {
+    let recovers = arms.iter().any(|arm| !arm.recover.is_empty());
+    if recovers != tuning.recovery_ns.is_some() {
+        let help = "`recover` in the arm says what is waited for after a run, `recovery` under `tune` for how long: write both or none";
+        table.log().error(table.place(), "`recover` and `recovery` belong together", help);
+    }
     let is_one = |load: &Load| matches!(&load.levels, Levels::Listed(levels) if levels.len() == 1);
-    if arms != 1 || loads.len() != 1 || !loads.iter().all(is_one) {
+    if arms.len() != 1 || loads.len() != 1 || !loads.iter().all(is_one) {
         let help = "keep one arm, and one load without `levels` or with one value of each, and no `search`";
         table.log().error(table.place(), "`tune` is for one arm under one load at one level", help);
     }
@@ -340,8 +437,9 @@ pub(super) fn with(node: &Node, settings: &[(String, String)]) -> Node {
 /// An arm with settings: values in the place of `${NAME}`, and variables for its commands, which stay as they are.
 pub(super) fn arm_with(arm: &Node, settings: &[(String, String)]) -> Node {
     let Value::Map(entries) = &arm.value else { return arm.clone() };
-    let is_command =
-        |key: &str| [SET_UP.name, RESET.name, TEAR_DOWN.name, SHOW.name, HEALTH.name].contains(&key);
+    let is_command = |key: &str| {
+        [SET_UP.name, RESET.name, TEAR_DOWN.name, SHOW.name, HEALTH.name, RECOVER.name].contains(&key)
+    };
     let mut made: Vec<Entry> = entries
         .iter()
         .map(|entry| match is_command(&entry.key) {

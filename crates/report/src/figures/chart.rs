@@ -239,6 +239,33 @@ impl Chart {
         }
     }
 
+    /// Draws marks that are not joined, of the shape that belongs to their colour; the label says what they are, beside the axes.
+    pub(crate) fn marks(&mut self, points: &[(f64, f64)], colour: usize, label: &str) {
+        let places: Vec<(f64, f64)> = points.iter().map(|(x, y)| self.place(*x, *y)).collect();
+        for place in &places {
+            mark(&mut self.body, *place, colour, colour);
+        }
+        let Some((_, y)) = places.last() else { return };
+        self.labels.push(Label { y: *y, text: label.into(), colour: Some(colour % COLOURS), has_mark: true });
+        self.inked.extend(places);
+    }
+
+    /// Draws the ranges of a point along both axes.
+    pub(crate) fn cross(&mut self, (x, y): (f64, f64), across: (f64, f64), up: (f64, f64), colour: usize) {
+        let (left, right) = (self.place(across.0, y), self.place(across.1, y));
+        let (low, high) = (self.place(x, up.0), self.place(x, up.1));
+        let colour = colour % COLOURS;
+        put(
+            &mut self.body,
+            format_args!(
+                "<path class=\"line fine c{colour}\" d=\"M{:.1} {:.1}H{:.1}M{:.1} {:.1}V{:.1}\"/>",
+                left.0, left.1, right.0, low.0, low.1, high.1
+            ),
+        );
+        self.ink(&[left, right]);
+        self.ink(&[low, high]);
+    }
+
     /// Names a line at its highest point, beside the names that are there already.
     pub(crate) fn name_peak(&mut self, points: &[Point], colour: usize, label: &str) {
         let peaks = points.iter().filter_map(|(x, value)| Some((*x, (*value)?)));

@@ -79,7 +79,8 @@ pub(super) fn apply(
     Ok(Exit::Done)
 }
 
-/// Puts the settings of before into effect again, and compares what is in effect with what was before `--apply`.
+/// Puts the settings of before into effect again, and compares what is in effect with what was before `--apply`. An undo that is not
+/// proven by that has failed.
 pub(super) fn undo(
     source: &Source,
     tuning: &Tuning,
@@ -112,11 +113,17 @@ pub(super) fn undo(
         show_settings(tuning, &configuration, terminal);
         show_changes(&changes, ["before", "now"], terminal);
         match &differences {
-            None if applied.after.is_empty() => terminal.remark(UNKNOWN),
-            None => terminal.remark(&format!(
-                "{} is not there: it would say what was in effect before --apply",
-                path.display()
-            )),
+            None => {
+                let why = match applied.after.is_empty() {
+                    true => UNKNOWN.to_owned(),
+                    false => format!(
+                        "{} is missing: --apply writes it, and it says what was in effect before; compare the settings above yourself",
+                        path.display()
+                    ),
+                };
+                terminal.line(&terminal.paint(Style::Bad, "  NOT PROVEN: these settings are in effect"));
+                terminal.remark(&why);
+            }
             Some(differences) if differences.is_empty() => {
                 let words = format!("  UNDONE: all {} settings are what they were", applied.after.len());
                 terminal.line(&terminal.paint(Style::Good, &words));
@@ -128,7 +135,7 @@ pub(super) fn undo(
             }
         }
     }
-    Ok(if differences.is_some() && !is_proven { Exit::Failed } else { Exit::Done })
+    Ok(if is_proven { Exit::Done } else { Exit::Failed })
 }
 
 /// Where what was in effect before is kept: beside the settings.

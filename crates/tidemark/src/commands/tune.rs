@@ -9,7 +9,7 @@ use crate::exit::{Exit, Stop};
 use crate::terminal::{Style, Terminal};
 use serde_json::json;
 use std::path::PathBuf;
-use tidemark_measure::tuning::Tuning;
+use tidemark_measure::tuning::{Objective, Tuning};
 use tidemark_measure::units;
 use tidemark_tune::{Conclusion, Problem, least_runs, look, words};
 
@@ -51,10 +51,15 @@ fn preview(tuning: &Tuning, seed: u64, json: bool, terminal: Terminal) {
     let (_, next) = look(Problem { tuning: &assumed, seed }, &[]);
     let labels: Vec<String> = next.iter().map(|trial| tuning.space.label(&trial.configuration)).collect();
     if json {
-        let event = json!({"settings": tuning.space.settings, "runs": tuning.runs, "objective": tuning.objective, "first": next});
+        let event = json!({"settings": tuning.space.settings, "runs": tuning.runs, "objective": tuning.objective, "second": tuning.second, "first": next});
         return terminal.print(&event.to_string());
     }
-    terminal.line(&format!("  objective {}", tuning.objective.words()));
+    let objectives: Vec<&str> = tuning.objectives().into_iter().map(Objective::words).collect();
+    terminal.line(&format!("  objective {}", objectives.join(" and ")));
+    if let Some(price) = &tuning.price {
+        let hour = price.of_hour(&tuning.space, &tuning.space.baseline());
+        terminal.line(&format!("  price     {} an hour now", Objective::Price.value(hour)));
+    }
     terminal.line(&format!("  runs      at most {}", tuning.runs));
     if let Some(time_ns) = tuning.time_ns {
         let words = "the second run tells how many it is enough for";
@@ -62,6 +67,9 @@ fn preview(tuning: &Tuning, seed: u64, json: bool, terminal: Terminal) {
     }
     if let Some(bytes) = tuning.memory_bytes {
         terminal.line(&format!("  memory    at most {}", units::bytes(bytes)));
+    }
+    if let Some(within_ns) = tuning.recovery_ns {
+        terminal.line(&format!("  recovery  within {} after each run", units::duration_ns(within_ns)));
     }
     terminal.print("  settings");
     for setting in &tuning.space.settings {
@@ -86,11 +94,25 @@ pub(super) fn show(tuning: &Tuning, conclusion: &Conclusion, terminal: Terminal)
         let style = if index == 0 { Style::Strong } else { Style::Faint };
         terminal.line(&terminal.paint(style, &format!("  {sentence}")));
     }
-    if !conclusion.effects.is_empty() {
-        let rows = words::effects(tuning, conclusion).into_iter().map(Vec::from);
+    let second = conclusion.front.as_ref().map(|front| &front.effects);
+    for (objective, effects) in tuning.objectives().into_iter().zip([Some(&conclusion.effects), second]) {
+        let Some(effects) = effects.filter(|effects| !effects.is_empty()) else { continue };
+        let rows = words::effects(tuning, effects).into_iter().map(Vec::from);
         let heading = words::EFFECTS.map(str::to_lowercase).to_vec();
         let rows: Vec<Vec<String>> = std::iter::once(heading).chain(rows).collect();
         terminal.print("");
+        if tuning.second.is_some() {
+            terminal.line(&format!("  {}:", objective.words()));
+        }
         terminal.print(&aligned(&rows, 2));
+    }
+    let points = words::points(tuning, conclusion);
+    if let (false, [first, second]) = (points.is_empty(), &tuning.objectives()[..]) {
+        let [number, settings, runs, front] = words::POINTS.map(str::to_lowercase);
+        let heading =
+            vec![number, settings, runs, first.words().to_owned(), second.words().to_owned(), front];
+        let rows = std::iter::once(heading).chain(points.into_iter().map(Vec::from));
+        terminal.print("");
+        terminal.print(&aligned(&rows.collect::<Vec<_>>(), 2));
     }
 }

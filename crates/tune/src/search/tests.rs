@@ -1,5 +1,7 @@
 //! Searches on simulated targets: what the best settings are is known beforehand.
 
+mod front;
+
 use super::*;
 use crate::effects::Verdict;
 use tidemark_measure::tuning::{Domain, Objective, Scale, Setting, Tuning, When};
@@ -216,7 +218,7 @@ fn what_does_something_is_named_with_its_effect_and_what_does_nothing_is_not_sea
         let proof = conclusion.proof.unwrap();
         let truth =
             (target.truth)(&conclusion.winner.unwrap().0) / (target.truth)(&target.space.baseline().0);
-        let (low, high) = proof.interval.unwrap();
+        let (low, high) = proof.compared.interval.unwrap();
         assert!(low * 0.9 < truth && truth < high * 1.1, "{truth} and {low} to {high}");
     }
     assert!(wrong <= 1, "{wrong} settings that do nothing were said to do something");
@@ -228,7 +230,7 @@ fn less_is_better_where_that_is_asked_for() {
     let (conclusion, _) = search(&target, Objective::P99, 160, 0.05, 1);
     assert_eq!(conclusion.end, Some(End::Better));
     let proof = conclusion.proof.unwrap();
-    assert!(proof.ratio.unwrap() < 0.8, "{:?}", proof.ratio);
+    assert!(proof.compared.ratio.unwrap() < 0.8, "{:?}", proof.compared.ratio);
     let cache = conclusion.effects.iter().find(|effect| effect.setting == 0).unwrap();
     assert!(cache.verdict == Verdict::Better && cache.ratio < 1.0 && cache.interval.1 < 1.0, "{cache:?}");
 }

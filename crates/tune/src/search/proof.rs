@@ -1,0 +1,176 @@
+//! The last step of a search: what seems best is set up afresh and measured beside the baseline. Of two objectives, that is the best by each,
+//! the ends of the front.
+
+use super::{Missing, PAIRS_LEAST, Search, UNSEEN, mean};
+use crate::conclusion::{Compared, End, Extreme, Outcome, Phase, Proof, Standing, Trial};
+use crate::goal::Goal;
+use tidemark_judge::statistics::{Difference, SIGNIFICANT, detectable_in_pairs};
+use tidemark_measure::tuning::Configuration;
+
+/// The values of both objectives in a run of the proof; `None` of one that was outside the service level or failed.
+type Measured = Option<[f64; 2]>;
+
+impl Search<'_> {
+    /// Has the best of each objective proved with so many pairs of runs in all.
+    pub(super) fn decide(&mut self, survivors: &[usize], pairs: u32) -> Result<End, Missing> {
+        if self.objectives() == 1 {
+            let end = self.prove_best(0, survivors, 0, pairs)?;
+            return Ok(end.unwrap_or(End::CannotTell));
+        }
+        let mut used = 0;
+        for objective in 0..2 {
+            (self.conclusion.winner, self.conclusion.proof) = (None, None);
+            // Where both can be proven, the first leaves enough for the second.
+            let most = match objective {
+                0 if pairs >= 2 * PAIRS_LEAST => pairs.div_ceil(2),
+                _ => pairs - used,
+            };
+            let end = self.prove_best(objective, survivors, used, most)?;
+            let (winner, proof) = (self.conclusion.winner.take(), self.conclusion.proof.take());
+            // Where both ends are the same settings, one proof is enough.
+            let is_new = proof.is_some() && !self.front.ends.iter().any(|known| known.winner == winner);
+            if let Some(proof) = proof.as_ref().filter(|_| is_new) {
+                used += proof.compared.winner.len() as u32 + proof.winner_outside;
+            }
+            self.front.ends.push(Extreme { objective, end, winner, proof });
+        }
+        let ends = &self.front.ends;
+        let told = ends.iter().find(|one| one.end == Some(End::Better)).or(ends.first());
+        let told = told.cloned();
+        let end = told.as_ref().and_then(|told| told.end);
+        (self.conclusion.winner, self.conclusion.proof) =
+            told.map(|told| (told.winner, told.proof)).unwrap_or_default();
+        Ok(end.unwrap_or(End::CannotTell))
+    }
+
+    /// Names the best by an objective, and has it proved with at most so many pairs, numbered from here on; `None` if they are too few.
+    fn prove_best(
+        &mut self,
+        objective: usize,
+        survivors: &[usize],
+        from: u32,
+        pairs: u32,
+    ) -> Result<Option<End>, Missing> {
+        let space = &self.problem.tuning.space;
+        let (baseline, goal) = (space.baseline(), Goal::Only(objective));
+        let known = |standing: &Standing| mean(&self.scores(standing, goal));
+        let believed = self.belief(space, survivors, goal).and_then(|belief| {
+            let best = self.best(&belief)?;
+            let gain = belief.at(&best).0 - belief.at(&baseline).0;
+            Some((best, gain))
+        });
+        let own = self.standing(&baseline).map(known);
+        let measured = || {
+            let eligible = self.conclusion.standings.iter().filter(|standing| standing.is_eligible());
+            let best = eligible.max_by(|one, other| known(one).total_cmp(&known(other)))?;
+            Some((best.configuration.clone(), known(best) - own?))
+        };
+        let Some((winner, gain)) = believed.or_else(measured) else { return Ok(Some(End::NothingWithin)) };
+        let baseline_is_within = self.standing(&baseline).is_some_and(Standing::is_eligible);
+        if winner == baseline || (baseline_is_within && gain <= 0.0) {
+            return Ok(Some(End::NothingBetter));
+        }
+        self.conclusion.winner = Some(winner.clone());
+        let proven = self.front.ends.iter().find(|known| known.winner.as_ref() == Some(&winner));
+        let proof = match proven.and_then(|known| known.proof.clone()) {
+            Some(Proof { compared, other: Some(other), winner_outside, baseline_outside }) => {
+                Proof { compared: other, other: Some(compared), winner_outside, baseline_outside }
+            }
+            _ if pairs < PAIRS_LEAST => return Ok(None),
+            _ => {
+                let spread = self.some_noise(goal).sqrt();
+                // Half of what it seems to be: of many that were looked at, the best seems better than it is.
+                let needed = (PAIRS_LEAST..pairs).find(|runs| {
+                    detectable_in_pairs(*runs, spread, self.miss())
+                        .is_some_and(|least| least < gain.exp_m1() / 2.0)
+                });
+                self.prove(objective, &winner, from, needed.unwrap_or(pairs))?
+            }
+        };
+        let end = self.verdict(objective, &proof);
+        self.conclusion.proof = Some(proof);
+        Ok(Some(end))
+    }
+
+    /// What each interval of the proof may miss, so that all of them miss 5 % together: two ends by two objectives are four.
+    fn miss(&self) -> f64 {
+        SIGNIFICANT / self.objectives().pow(2) as f64
+    }
+
+    /// Measures the winner and the baseline in turns, and compares them pair by pair: a machine that drifts from one pair to the next makes
+    /// both alike.
+    fn prove(
+        &mut self,
+        objective: usize,
+        winner: &Configuration,
+        from: u32,
+        pairs: u32,
+    ) -> Result<Proof, Missing> {
+        let baseline = self.problem.tuning.space.baseline();
+        let numbers = from..from + pairs;
+        let mut trials = Vec::new();
+        for pair in numbers.clone() {
+            let trial = |configuration: &Configuration| Trial {
+                phase: Phase::Proof,
+                configuration: configuration.clone(),
+                repeat: UNSEEN + pair,
+            };
+            // Each in front as often as the other: what drifts hits both alike.
+            match pair % 2 {
+                0 => trials.extend([trial(&baseline), trial(winner)]),
+                _ => trials.extend([trial(winner), trial(&baseline)]),
+            }
+        }
+        let outcomes = self.seen(trials)?;
+        let values = |configuration: &Configuration, pair: u32| -> Measured {
+            let is_own =
+                |trial: &Trial| trial.configuration == *configuration && trial.repeat == UNSEEN + pair;
+            outcomes.iter().find(|(trial, _)| is_own(trial)).and_then(|(_, outcome)| match outcome {
+                Outcome::Value(value) => Some([*value, 1.0]),
+                Outcome::Values(value, second) => Some([*value, *second]),
+                Outcome::Outside => None,
+            })
+        };
+        let both: Vec<_> = numbers.map(|pair| (values(winner, pair), values(&baseline, pair))).collect();
+        let outside = |side: fn(&(Measured, Measured)) -> Measured| {
+            both.iter().filter(|pair| side(pair).is_none()).count() as u32
+        };
+        Ok(Proof {
+            compared: self.compared(&both, objective),
+            other: (self.objectives() > 1).then(|| self.compared(&both, 1 - objective)),
+            winner_outside: outside(|(own, _)| *own),
+            baseline_outside: outside(|(_, other)| *other),
+        })
+    }
+
+    /// Pairs of the winner and the baseline by one objective.
+    fn compared(&self, both: &[(Measured, Measured)], objective: usize) -> Compared {
+        let pair = |(own, other): &(Measured, Measured)| {
+            Some((own.as_ref()?[objective], other.as_ref()?[objective]))
+        };
+        let difference = Difference::paired(&both.iter().filter_map(pair).collect::<Vec<_>>());
+        Compared {
+            winner: both.iter().filter_map(|(own, _)| Some(own.as_ref()?[objective])).collect(),
+            baseline: both.iter().filter_map(|(_, other)| Some(other.as_ref()?[objective])).collect(),
+            ratio: difference.map(|difference| difference.ratio()),
+            interval: difference.and_then(|difference| difference.interval(self.miss())),
+            p: difference.and_then(|difference| difference.p()),
+        }
+    }
+
+    fn verdict(&self, objective: usize, proof: &Proof) -> End {
+        if proof.winner_outside > 0 {
+            return End::Outside;
+        }
+        // Within in all of its runs, where the baseline is in none.
+        if proof.compared.baseline.is_empty() {
+            return End::Better;
+        }
+        let Some((low, high)) = proof.compared.interval else { return End::CannotTell };
+        match (low > 1.0, high < 1.0, self.is_less_better(objective)) {
+            (true, _, false) | (_, true, true) => End::Better,
+            (true, _, true) | (_, true, false) => End::Worse,
+            _ => End::CannotTell,
+        }
+    }
+}
