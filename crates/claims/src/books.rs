@@ -17,6 +17,8 @@ pub(crate) struct Entry {
     pub(crate) worker: u32,
     /// When it should have begun.
     pub(crate) due: Instant,
+    /// Since when its worker was free for it.
+    pub(crate) free: Instant,
     /// When it did.
     pub(crate) sent: Instant,
     pub(crate) done: Instant,
@@ -86,8 +88,9 @@ impl Books {
         let lag = entry.sent.saturating_duration_since(entry.due).as_nanos() as u64;
         tally.lag.record(lag);
         if self.is_open {
-            // A life that is due has a thread of its own, so all of it is ours.
-            tally.own_lag_open.record(lag);
+            // What all workers were in other lives for is the storage's doing.
+            let could = entry.due.max(entry.free);
+            tally.own_lag_open.record(entry.sent.saturating_duration_since(could).as_nanos() as u64);
         }
         let response = took(if self.is_open { entry.due } else { entry.sent });
         match failure {
@@ -181,6 +184,7 @@ mod tests {
             phase,
             worker: 0,
             due: at(due),
+            free: at(due + 15),
             sent: at(sent),
             done: at(done),
             bytes: 5,
@@ -198,8 +202,10 @@ mod tests {
             let [claim, write] = &closed.tallies[..] else { panic!("two") };
             assert_eq!((claim.ok, claim.faults.of(Fault::Unbound), write.ok, write.bytes), (1, 1, 1, 5));
             // Three significant digits.
-            let response = claim.response.max() as f64 / 1e6;
-            assert!((response - f64::from(expected)).abs() < 0.1, "{response}");
+            let is = |ns: u64, ms: u32| (ns as f64 / 1e6 - f64::from(ms)).abs() < 0.1;
+            assert!(is(claim.response.max(), expected), "{}", claim.response.max());
+            let own = claim.own_lag_open.max();
+            assert!(is(own, if is_open { 5 } else { 0 }), "the worker was free 15 ms late: {own}");
             assert_eq!((closed.examples.len(), closed.last_done_ns), (1, 3_300_000_000));
         }
     }

@@ -39,12 +39,15 @@ pub(crate) struct Life<'a> {
     seed: u64,
     /// When its next phase is due.
     due: Instant,
+    /// Since when its worker is free for it.
+    free: Instant,
     /// What was made: group and kind as paths have them, and the name.
     made: Vec<(&'static str, &'static str, String)>,
 }
 
 /// Why a life went no further.
-enum Over {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
     /// A phase failed, and is on record.
     Failed,
     /// Nobody wants it any more.
@@ -76,18 +79,29 @@ impl Done {
 }
 
 impl<'a> Life<'a> {
-    /// Lives the life of this number, which is due at `due`, from its claim to its deletion. What it has made is deleted, or at least
-    /// asked to be, in any case.
-    pub(crate) fn live(of: &'a Shared, number: u32, worker: u32, due: Instant) {
+    /// Lives the life of this number, which is due at `due` and whose worker is free since `free`, from its claim to its deletion. What it
+    /// has made is deleted, or at least asked to be, in any case.
+    ///
+    /// # Errors
+    /// It went no further than to some phase.
+    pub(crate) fn live(
+        of: &'a Shared,
+        number: u32,
+        worker: u32,
+        due: Instant,
+        free: Instant,
+    ) -> Result<(), Over> {
         let name = format!("{}-{number}", of.owner.run);
         let seed = mix(of.job.seed, &[number.into()]);
-        let mut life = Self { of, worker, name, seed, due, made: Vec::new() };
-        if life.phases().is_err() {
+        let mut life = Self { of, worker, name, seed, due, free, made: Vec::new() };
+        let lived = life.phases();
+        if lived.is_err() {
             for (group, kind, name) in life.made.iter().rev() {
                 // What is still there at the end of the load is removed with its owner.
                 let _ = of.client.delete(&format!("{}/{name}", of.client.path(group, kind)));
             }
         }
+        lived
     }
 
     fn phases(&mut self) -> Result<(), Over> {
@@ -202,8 +216,8 @@ impl<'a> Life<'a> {
         // Only a life's beginning can be late; phases follow each other.
         let sent = if phase == Phase::Claim { Instant::now().max(due) } else { due };
         let until = Instant::now() + Duration::from_nanos(self.of.job.timeout_ns);
-        let worker = self.worker;
-        let entry = |done, bytes| Entry { phase, worker, due, sent, done, bytes };
+        let (worker, free) = (self.worker, self.free);
+        let entry = |done, bytes| Entry { phase, worker, due, free, sent, done, bytes };
         let (entry, failure) = match doing(self, until) {
             Ok(Done { at, bytes }) => (entry(at.max(sent), bytes), None),
             Err(Trouble::Failed(failure)) => (entry(Instant::now(), 0), Some(failure)),

@@ -2,7 +2,7 @@
 
 use crate::books::{Books, Closed};
 use crate::job::Job;
-use crate::life::{Life, Shared};
+use crate::life::{Life, Over, Shared};
 use crate::manifests::Owner;
 use crate::survey::Survey;
 use crate::watching::Watches;
@@ -13,11 +13,15 @@ use tidemark_apiserver::Client;
 use tidemark_load::engine::OpenError;
 use tidemark_load::stop::StopRequest;
 use tidemark_load::thread_pool::{Result as Outcome, Watch};
+use tidemark_measure::tally::Tally;
 use tidemark_plan::engine::Process;
 use tidemark_plan::plan::Work;
 
 /// How often it is looked whether a second is over, or the user ends the load.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// So many lives that fail, and none that does not, are enough to know that this class gives no volumes: no more are begun.
+const ENOUGH: u32 = 3;
 
 /// The lives of a work.
 pub(crate) struct Lives {
@@ -51,14 +55,14 @@ impl Lives {
             known: Arc::clone(&known),
             job,
         };
-        let next = AtomicU32::new(0);
+        let begun = Begun::default();
         let workers = work.load.workers.min(shared.job.lives);
         let mut interrupted = false;
         std::thread::scope(|scope| -> Result<(), String> {
             let mut threads = Vec::new();
             for worker in 0..workers {
-                let (shared, next) = (&shared, &next);
-                let body = move || work_off(shared, next, worker, began);
+                let (shared, begun) = (&shared, &begun);
+                let body = move || work_off(shared, begun, worker, began);
                 let thread =
                     std::thread::Builder::new().name(format!("life-{worker}")).spawn_scoped(scope, body);
                 threads.push(thread.map_err(|error| {
@@ -82,9 +86,16 @@ impl Lives {
             watch.interval(&second);
         }
         drop(watches);
-        let lives = u64::from(shared.job.lives);
+        let lives = shared.job.lives;
+        let not_begun = lives.saturating_sub(begun.count.into_inner());
         let Closed { tallies, workers: counts, examples, last_done_ns } = shared.books.close();
-        let ended: u64 = tallies.iter().map(tidemark_measure::tally::Tally::total).sum();
+        let ended: u64 = tallies.iter().map(Tally::total).sum();
+        let given_up = match examples.first() {
+            Some(why) if not_begun > 0 && !interrupted => {
+                format!("no volume lived, and the first {ENOUGH} failed: {}", why.text)
+            }
+            _ => String::new(),
+        };
         Ok(Outcome {
             tallies,
             window_end_ns: last_done_ns,
@@ -92,32 +103,61 @@ impl Lives {
             workers: counts,
             examples,
             threads: workers,
-            undone: if interrupted { (lives * of_life).saturating_sub(ended) } else { 0 },
+            undone: match interrupted {
+                true => (u64::from(lives) * of_life).saturating_sub(ended),
+                false => u64::from(not_begun) * of_life,
+            },
+            given_up,
             interrupted,
             ..Outcome::default()
         })
     }
 }
 
-/// Lives one life after the other until there is none left.
-fn work_off(shared: &Shared, next: &AtomicU32, worker: u32, began: Instant) {
+/// How lives have gone so far.
+#[derive(Default)]
+struct Begun {
+    /// The number of the next one.
+    next: AtomicU32,
+    count: AtomicU32,
+    lived: AtomicU32,
+    failed: AtomicU32,
+}
+
+impl Begun {
+    /// Whether another one is worth its while.
+    fn has_hope(&self) -> bool {
+        self.lived.load(Ordering::Relaxed) > 0 || self.failed.load(Ordering::Relaxed) < ENOUGH
+    }
+}
+
+/// Lives one life after the other until there is none left, or no hope.
+fn work_off(shared: &Shared, begun: &Begun, worker: u32, began: Instant) {
+    let goes_on = || !shared.known.is_over() && begun.has_hope();
     loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= shared.job.lives || shared.known.is_over() {
+        let free = Instant::now();
+        let number = begun.next.fetch_add(1, Ordering::Relaxed);
+        if number >= shared.job.lives {
             return;
         }
         let due = match shared.job.rate {
-            None => Instant::now(),
-            Some(rate) => {
-                let due = began + Duration::from_secs_f64(f64::from(number) / rate);
-                if shared.known.wait_until(due) {
-                    return;
-                }
-                due
-            }
+            None => free,
+            Some(rate) => began + Duration::from_secs_f64(f64::from(number) / rate),
         };
+        while goes_on() && Instant::now() < due {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()).min(LOOK));
+        }
+        if !goes_on() {
+            return;
+        }
+        begun.count.fetch_add(1, Ordering::Relaxed);
         shared.books.begins(number);
-        Life::live(shared, number, worker, due);
+        let lived = Life::live(shared, number, worker, due, free);
         shared.books.ends(number);
+        match lived {
+            Ok(()) => begun.lived.fetch_add(1, Ordering::Relaxed),
+            Err(Over::Failed) => begun.failed.fetch_add(1, Ordering::Relaxed),
+            Err(Over::Stopped) => return,
+        };
     }
 }

@@ -47,18 +47,6 @@ impl Known {
         }
     }
 
-    /// Waits until a time; says whether nobody wants to wait for it any more.
-    pub(crate) fn wait_until(&self, time: Instant) -> bool {
-        while !self.is_over() {
-            let left = time.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            std::thread::sleep(left.min(LOOK));
-        }
-        true
-    }
-
     /// Nobody waits any longer.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);

@@ -48,7 +48,7 @@ impl Cluster {
 
     fn document(&self, target: &str, load: &str) -> String {
         let text = format!(
-            "name: lives\ntarget: {{kind: claims, class: local-path{target}}}\nstages:\n  - name: main\n    load: {{size: 16Mi, write: 1MiB, \
+            "name: lives\ntarget: {{kind: claims, class: {target}}}\nstages:\n  - name: main\n    load: {{size: 16Mi, write: 1MiB, \
              allowed_failures: 100%, {load}}}\n"
         );
         self.place.write("lives.yaml", &text).display().to_string()
@@ -82,11 +82,11 @@ impl Cluster {
 }
 
 fn count(record: &Record, label: &str, field: &str) -> u64 {
-    record.operation("main", label)["tally"][field].as_u64().unwrap()
+    record.operation("main", label)[field].as_u64().unwrap()
 }
 
 fn faults(record: &Record, label: &str) -> Value {
-    record.operation("main", label)["tally"]["faults"].clone()
+    record.operation("main", label)["faults"].clone()
 }
 
 #[test]
@@ -107,14 +107,14 @@ fn kubernetes_volumes_live_and_nothing_of_them_is_left() {
     cluster.kubernetes.import(Path::new(&archive)).unwrap();
 
     // They live: every content is compared, every volume is gone, and what the class lacks is said.
-    let lived = cluster.run("", "lives: 3, at_once: 2, steps: [resize, snapshot, restore, clone]");
+    let lived = cluster.run("local-path", "lives: 3, at_once: 2, steps: [resize, snapshot, restore, clone]");
     assert_eq!(lived.state(), "done");
     for phase in ["claim", "schedule", "bind", "mount", "start", "write", "delete"] {
-        assert_eq!((count(&lived, phase, "ok"), faults(&lived, phase)), (3, json!([])), "{phase}");
+        assert_eq!((count(&lived, phase, "ok"), faults(&lived, phase)), (3, json!({})), "{phase}");
     }
     assert_eq!((count(&lived, "write", "verified"), count(&lived, "write", "bytes")), (3, 3 << 20));
     for phase in ["attach", "resize", "snapshot", "restore", "restore-read", "clone", "clone-read"] {
-        assert_eq!((count(&lived, phase, "ok"), faults(&lived, phase)), (0, json!([])), "{phase}");
+        assert_eq!((count(&lived, phase, "ok"), faults(&lived, phase)), (0, json!({})), "{phase}");
     }
     let found = lived.stage("main")["proof"]["setup"].to_string();
     assert!(found.contains("waits for the first consumer"), "{found}");
@@ -124,9 +124,9 @@ fn kubernetes_volumes_live_and_nothing_of_them_is_left() {
     assert_eq!(cluster.left(), [] as [String; 0]);
 
     // A pod whose image is nowhere: its volume is there, and goes with it.
-    let stuck = cluster.run(", image: 'localhost/none:1'", "lives: 1, timeout: 15s");
+    let stuck = cluster.run("local-path, image: 'localhost/none:1'", "lives: 1, timeout: 15s");
     assert_eq!(count(&stuck, "claim", "ok"), 1);
-    assert_eq!(faults(&stuck, "start"), json!([["unstarted", 1]]));
+    assert_eq!(faults(&stuck, "start"), json!({"unstarted": 1}));
     assert_eq!(count(&stuck, "write", "ok") + count(&stuck, "delete", "ok"), 0, "nothing comes after it");
     assert!(stuck.stage("main")["works"][0]["examples"].to_string().contains("localhost/none:1"));
     assert_eq!(cluster.left(), [] as [String; 0]);
@@ -140,12 +140,44 @@ fn kubernetes_volumes_live_and_nothing_of_them_is_left() {
         assert!(Instant::now() < deadline, "the quota is not in force");
         std::thread::sleep(Duration::from_millis(100));
     }
-    let full = cluster.run("", "lives: 2");
-    assert_eq!(faults(&full, "claim"), json!([["quota", 2]]));
+    let full = cluster.run("local-path", "lives: 2");
+    assert_eq!(faults(&full, "claim"), json!({"quota": 2}));
     cluster.kubernetes.ask("DELETE", &format!("{quotas}/few"), None).unwrap();
 
+    // A class that is nowhere is known before anything is made.
+    let document = cluster.document("nowhere", "lives: 2");
+    let nowhere = cluster.tidemark(&["run", &document]);
+    assert_ne!(nowhere.code, 0);
+    assert!(nowhere.stderr.contains("there is no storage class nowhere"), "{}", nowhere.stderr);
+
+    // One that nobody serves: three lives are enough to know it.
+    let never = json!({
+        "metadata": {"name": "never"},
+        "provisioner": "example.org/nobody",
+        "volumeBindingMode": "Immediate",
+    });
+    let classes = "/apis/storage.k8s.io/v1/storageclasses";
+    assert_eq!(cluster.kubernetes.ask("POST", classes, Some(&never.to_string())).unwrap().status, 201);
+    let waited = cluster.run("never", "lives: 9, timeout: 3s");
+    assert_eq!((count(&waited, "claim", "ok"), faults(&waited, "bind")), (3, json!({"unbound": 3})));
+    assert_eq!(waited.findings("given-up").len(), 1, "{}", waited.value["findings"]);
+    assert_eq!(cluster.left(), [] as [String; 0]);
+
+    // Ctrl-C ends lives where they are; of a class that binds nothing, too.
+    let document = cluster.document("never", "lives: 9, at_once: 3");
+    let mut stopped = cluster.command(&["run", &document, "--quiet"]).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while cluster.left().len() < 4 {
+        assert!(Instant::now() < deadline, "no claims come");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let pid = stopped.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    stopped.wait().unwrap();
+    assert_eq!(cluster.left(), [] as [String; 0]);
+
     // One whose process is killed leaves things behind, which are found and removed by name, and never without.
-    let document = cluster.document("", "lives: 500, at_once: 3");
+    let document = cluster.document("local-path", "lives: 500, at_once: 3");
     let mut killed = cluster.command(&["run", &document, "--quiet"]).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(120);
     while !cluster.left().iter().any(|one| one.starts_with("volume")) {

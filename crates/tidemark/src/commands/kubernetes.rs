@@ -176,7 +176,8 @@ mod tests {
             [run("ended", 0, true), run("busy", 2, false), run("beginning", 0, false), Left::from(volumes)];
         let chosen = |names: &[&str], all| {
             let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-            chosen(&found, &names, all).map(|runs| runs.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
+            chosen(&found, &names, all)
+                .map(|runs| runs.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
         };
         assert_eq!(chosen(&[], false).unwrap(), ["ended"]);
         assert_eq!(chosen(&[], true).unwrap(), ["ended", "busy", "beginning", "volumes"]);
