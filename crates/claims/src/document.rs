@@ -170,7 +170,10 @@ pub(crate) fn work(
     };
     let phases = job.phases();
     let config = |phase: &Phase| match phase {
-        Phase::Claim => format!("size={}", job.size),
+        Phase::Claim => match rate {
+            Some(rate) => format!("size={};lives={};rate={rate}/s", job.size, job.lives),
+            None => format!("size={};lives={}", job.size, job.lives),
+        },
         Phase::Resize => format!("size={}", job.grown),
         phase if phase.verifies() => format!("bytes={bytes}"),
         _ => String::new(),

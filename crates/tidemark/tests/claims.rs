@@ -108,7 +108,7 @@ fn kubernetes_volumes_live_and_nothing_of_them_is_left() {
 
     // They live: every content is compared, every volume is gone, and what the class lacks is said.
     let lived = cluster.run("local-path", "lives: 3, at_once: 2, steps: [resize, snapshot, restore, clone]");
-    assert_eq!(lived.state(), "done");
+    assert_eq!(lived.state(), "completed");
     for phase in ["claim", "schedule", "bind", "mount", "start", "write", "delete"] {
         assert_eq!((count(&lived, phase, "ok"), faults(&lived, phase)), (3, json!({})), "{phase}");
     }
@@ -116,7 +116,7 @@ fn kubernetes_volumes_live_and_nothing_of_them_is_left() {
     for phase in ["attach", "resize", "snapshot", "restore", "restore-read", "clone", "clone-read"] {
         assert_eq!((count(&lived, phase, "ok"), faults(&lived, phase)), (0, json!({})), "{phase}");
     }
-    let found = lived.stage("main")["proof"]["setup"].to_string();
+    let found = lived.value["notes"].to_string();
     assert!(found.contains("waits for the first consumer"), "{found}");
     for step in ["resize", "snapshot", "restore", "clone"] {
         assert!(found.contains(&format!("`{step}` is left out: ")), "{found}");
