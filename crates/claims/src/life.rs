@@ -291,8 +291,10 @@ impl<'a> Life<'a> {
         let client = &self.of.client;
         let query = format!("fieldSelector=involvedObject.name%3D{name}");
         let mut events: Vec<Event> = client.list(&client.path(CORE, "events"), &query).unwrap_or_default();
+        // A cluster without names of services says so of every pod; nothing of ours needs them.
+        events.retain(|event| event.reason != "MissingClusterDNS");
         let time = |event: &Event| event.last_timestamp.clone().or_else(|| event.event_time.clone());
-        events.sort_by_key(time);
+        events.sort_by_key(|event| (event.kind == "Warning", time(event)));
         let said = match events.last() {
             None => "Kubernetes has no event of it".to_owned(),
             Some(Event { reason, message, .. }) => format!("{reason}: {message}"),

@@ -170,6 +170,8 @@ pub(crate) struct SnapshotStatus {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Event {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
     pub(crate) reason: String,
     pub(crate) message: String,
     pub(crate) last_timestamp: Option<String>,
