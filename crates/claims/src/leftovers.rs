@@ -1,7 +1,7 @@
 //! What runs have left behind whose process was killed, and its removal.
 
 use crate::manifests::COMPONENT;
-use crate::objects::Named;
+use crate::objects::{Named, Volume};
 use crate::survey::told;
 use std::time::{Duration, Instant};
 use tidemark_apiserver::{Client, Failure};
@@ -36,7 +36,7 @@ pub fn find(client: &Client) -> Result<Vec<Left>, String> {
     }
 }
 
-/// Removes all that a run has made, and waits until it is gone, for at most `most`. Volumes of a class that retains them stay.
+/// Removes all that a run has made, and waits until it is gone, volumes too, for at most `most`. Those of a class that retains them stay.
 ///
 /// # Errors
 /// A sentence that says what is still there.
@@ -84,8 +84,27 @@ fn try_remove(client: &Client, run: &str) -> Result<Vec<String>, Failure> {
             left.push(format!("{} ({kind})", metadata.name));
         }
     }
+    left.extend(volumes(client, run)?);
     if left.is_empty() {
         client.delete(&format!("{}/{run}", client.path("api/v1", "configmaps")))?;
     }
     Ok(left)
+}
+
+/// The volumes of a run's claims that are to go with these, and that their provisioner has not removed yet.
+fn volumes(client: &Client, run: &str) -> Result<Vec<String>, Failure> {
+    let found: Vec<Volume> = match client.list("/api/v1/persistentvolumes", "") {
+        // Only claims are seen to be gone then.
+        Err(failure) if failure.is_forbidden() => return Ok(Vec::new()),
+        found => found?,
+    };
+    let prefix = format!("{run}-");
+    let is_left = |volume: &Volume| {
+        let claim = &volume.spec.claim_ref;
+        claim.namespace == client.namespace()
+            && claim.name.starts_with(&prefix)
+            && volume.spec.persistent_volume_reclaim_policy == "Delete"
+    };
+    let left = found.into_iter().filter(is_left);
+    Ok(left.map(|volume| format!("{} (persistentvolumes)", volume.metadata.name)).collect())
 }

@@ -294,7 +294,9 @@ impl<'a> Life<'a> {
         // A cluster without names of services says so of every pod; nothing of ours needs them.
         events.retain(|event| event.reason != "MissingClusterDNS");
         let time = |event: &Event| event.last_timestamp.clone().or_else(|| event.event_time.clone());
-        events.sort_by_key(|event| (event.kind == "Warning", time(event)));
+        // It warns of one thing several times, and most of them say little: `Error: ErrImagePull`.
+        let says = |event: &Event| if event.kind == "Warning" { event.message.len() } else { 0 };
+        events.sort_by_key(|event| (says(event), time(event)));
         let said = match events.last() {
             None => "Kubernetes has no event of it".to_owned(),
             Some(Event { reason, message, .. }) => format!("{reason}: {message}"),

@@ -126,6 +126,22 @@ pub(crate) struct Terminated {
 #[serde(default)]
 pub(crate) struct Volume {
     pub(crate) metadata: Metadata,
+    pub(crate) spec: VolumeSpec,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct VolumeSpec {
+    pub(crate) claim_ref: ClaimRef,
+    pub(crate) persistent_volume_reclaim_policy: String,
+}
+
+/// The claim that a volume is bound to, or was.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ClaimRef {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
