@@ -518,6 +518,13 @@ export type Fault =
   | 'no_space'
   | 'gone'
   | 'short_transfer'
+  | 'unbound'
+  | 'unscheduled'
+  | 'unmounted'
+  | 'unstarted'
+  | 'unchanged'
+  | 'kept'
+  | 'quota'
   | 'local'
   | 'abandoned';
 

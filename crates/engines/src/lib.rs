@@ -14,6 +14,7 @@ pub fn registry() -> Registry {
             Arc::new(tidemark_sql::Databases),
             Arc::new(tidemark_analytics::Analytics),
             Arc::new(tidemark_iceberg::Iceberg),
+            Arc::new(tidemark_claims::Claims),
         ],
         vec![Arc::new(tidemark_cosbench::Cosbench), Arc::new(tidemark_fio::JobFiles)],
     )

@@ -39,11 +39,12 @@ pub use layout::{
     Pool, Template,
 };
 pub use manifest::{Manifest, NotWritten, Owner, yaml};
+pub use names::{LABEL, SUBDOMAIN};
 pub use needs::{Claimed, Needs};
 pub use pods::{
-    Access, IMAGE, MOST_PODS, Mode, PODS, Pods, Seccomp, Spread, Volume, class, image, namespace, pods,
-    processors, size,
+    Access, IMAGE, IMAGE_NAME, MOST_PODS, Mode, PODS, Pods, Seccomp, Spread, Volume, class, image, namespace,
+    pods, processors, size,
 };
-pub use quantity::Quantity;
+pub use quantity::{Quantity, SIZE};
 pub use render::NAMESPACE;
 pub use servers::{SERVERS, Server, Servers, servers};

@@ -12,7 +12,7 @@ const LONGEST_SUBDOMAIN: usize = 253;
 pub(crate) const LONGEST_HOST: usize = 44;
 
 /// A label: lower-case letters, digits and hyphens.
-pub(crate) const LABEL: Parsed<String> = Parsed("name", |text| match is_label(text) {
+pub const LABEL: Parsed<String> = Parsed("name", |text| match is_label(text) {
     true => Ok(text.to_owned()),
     false => Err(Problem::new(
         format!("'{text}' is not a name that Kubernetes allows here"),
@@ -23,7 +23,7 @@ pub(crate) const LABEL: Parsed<String> = Parsed("name", |text| match is_label(te
 });
 
 /// Labels with dots between them: names of nodes and of classes.
-pub(crate) const SUBDOMAIN: Parsed<String> = Parsed("name", |text| match is_subdomain(text) {
+pub const SUBDOMAIN: Parsed<String> = Parsed("name", |text| match is_subdomain(text) {
     true => Ok(text.to_owned()),
     false => Err(Problem::new(
         format!("'{text}' is not a name that Kubernetes allows here"),

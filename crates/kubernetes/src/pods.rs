@@ -13,7 +13,7 @@ pub const IMAGE: &str = concat!("tidemark:", env!("CARGO_PKG_VERSION"));
 pub const MOST_PODS: u32 = 360;
 
 /// An image by any name.
-pub(crate) const IMAGE_NAME: Parsed<String> = Parsed("image", |text| {
+pub const IMAGE_NAME: Parsed<String> = Parsed("image", |text| {
     let is_plain = !text.is_empty() && text.chars().all(|one| one.is_ascii_graphic());
     match is_plain {
         true => Ok(text.to_owned()),

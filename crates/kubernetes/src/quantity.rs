@@ -80,7 +80,7 @@ impl Serialize for Quantity {
 }
 
 /// A size in whole bytes.
-pub(crate) const SIZE: Parsed<Quantity> = Parsed("size such as `64Gi`", |text| {
+pub const SIZE: Parsed<Quantity> = Parsed("size such as `64Gi`", |text| {
     let help = "write a number of bytes with a suffix of Kubernetes, such as 64Gi or 64G";
     let quantity = Quantity::parse(text).ok_or_else(|| not_one(text, help))?;
     match quantity.milli.is_multiple_of(1000) {

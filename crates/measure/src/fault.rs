@@ -100,6 +100,20 @@ faults! {
     Gone = "gone", "the device or file no longer exists";
     /// A transfer moved fewer bytes than requested.
     ShortTransfer = "short_transfer", "the transfer was shorter than requested: the object, file or device ends there";
+    /// A volume was claimed and not bound within the time allowed.
+    Unbound = "unbound", "the claim was not bound to a volume within the time allowed";
+    /// No node was found for a pod within the time allowed.
+    Unscheduled = "unscheduled", "the pod was not given a node within the time allowed";
+    /// A volume was not attached and mounted within the time allowed.
+    Unmounted = "unmounted", "the volume was not attached and mounted within the time allowed";
+    /// The program of a pod did not start within the time allowed.
+    Unstarted = "unstarted", "the program of the pod did not start within the time allowed";
+    /// A change of a volume, or a copy of it, was not done within the time allowed.
+    Unchanged = "unchanged", "the volume was not resized or copied within the time allowed";
+    /// What was deleted is still there after the time allowed.
+    Kept = "kept", "what was deleted is still there after the time allowed";
+    /// A quota of the namespace is used up.
+    Quota = "quota", "a quota of the namespace is used up";
     /// Something on this machine failed: a file could not be read, no local port was left.
     Local = "local", "the load generator's own machine failed";
     /// The run was stopped while the operation was in flight.

@@ -7,7 +7,9 @@ mod layout;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
-pub(crate) use kubernetes::{Advertised, ImageOf, KubernetesCommand, On, Operator, Place, RunOn};
+pub(crate) use kubernetes::{
+    Advertised, ImageOf, KubernetesCommand, On, Operator, Place, ProbeDoing, RunOn, VolumeProbe,
+};
 pub(crate) use lab::{AnyLab, Lab, LabTrino, LabUp, WhichLab};
 pub(crate) use layout::{LayoutCommand, Site};
 use std::path::PathBuf;
@@ -108,6 +110,9 @@ pub(crate) enum Command {
     Kubernetes(KubernetesCommand),
     /// Carry out the Evaluations of a namespace of Kubernetes, as they are applied there
     Operator(Operator),
+    /// Write to a volume or read what was written, in a pod of a load on volumes
+    #[command(hide = true)]
+    VolumeProbe(VolumeProbe),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         Command::Layout(arguments) => commands::layout::layout(&arguments, terminal),
         Command::Kubernetes(arguments) => commands::kubernetes::kubernetes(&arguments, terminal),
         Command::Operator(arguments) => commands::operator::operator(&arguments, terminal),
+        Command::VolumeProbe(arguments) => commands::volumes::probe(&arguments),
         Command::Completions { shell } => commands::manual::completions(shell, terminal),
         Command::Man { directory } => commands::manual::pages(&directory, terminal),
     };

@@ -199,6 +199,31 @@ pub(crate) enum KubernetesCommand {
     },
 }
 
+/// What the pods of a load on volumes run.
+#[derive(Args, Debug)]
+pub(crate) struct VolumeProbe {
+    /// What to do
+    pub(crate) doing: ProbeDoing,
+    /// The volume's directory
+    #[arg(long)]
+    pub(crate) directory: PathBuf,
+    /// How many bytes
+    #[arg(long)]
+    pub(crate) bytes: u64,
+    /// What they follow from
+    #[arg(long)]
+    pub(crate) seed: u64,
+}
+
+/// What is done with a volume's content.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ProbeDoing {
+    /// It is written, synced and read back.
+    Write,
+    /// It is read.
+    Read,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

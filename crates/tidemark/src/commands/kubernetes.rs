@@ -1,11 +1,13 @@
 //! `tidemark kubernetes`: the image of driver pods, and what they have left.
 
-use super::driver_pods::{connect, refused};
+use super::driver_pods::refused;
 use crate::cli::{ImageOf, KubernetesCommand};
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::Path;
 use std::time::Duration;
+use tidemark_apiserver::{Client, Which};
+use tidemark_claims::leftovers;
 use tidemark_lab::image::Image;
 use tidemark_operator::{Install, manifests};
 use tidemark_pods::{Cluster, Found, Made};
@@ -25,8 +27,9 @@ pub(crate) fn kubernetes(command: &KubernetesCommand, terminal: Terminal) -> Res
             Ok(Exit::Done)
         }
         KubernetesCommand::Clean { runs, all, context, namespace } => {
-            let cluster = connect(context.as_deref(), namespace.as_deref())?;
-            clean(&cluster, runs, *all, terminal)
+            let which =
+                Which { context: context.as_deref(), namespace: namespace.as_deref(), kubeconfig: None };
+            clean(which, runs, *all, terminal)
         }
     }
 }
@@ -60,33 +63,72 @@ fn full_name(name: &str) -> String {
     }
 }
 
+/// A run that has left something, or still goes on.
+struct Left {
+    name: String,
+    /// Whether it is known to have ended.
+    is_over: bool,
+    what: What,
+    /// What to say of it where it stays.
+    stays: String,
+}
+
+/// What a run has made.
+enum What {
+    Pods(Made),
+    Volumes,
+}
+
+impl From<Found> for Left {
+    fn from(found: Found) -> Self {
+        let advice = match found.made {
+            Made::Drivers => ", or wait until they end by themselves, 5 minutes after it",
+            // They do not end by themselves.
+            Made::Databases => "",
+        };
+        let Found { run, active, count, made, since, .. } = found;
+        let stays = format!(
+            "{run} goes on: {active} of {count} {} since {since}; if its process is gone, name it{advice}",
+            made.name()
+        );
+        Self { name: run, is_over: found.is_over, what: What::Pods(made), stays }
+    }
+}
+
+impl From<leftovers::Left> for Left {
+    fn from(left: leftovers::Left) -> Self {
+        let stays =
+            format!("{} may go on: volumes since {}; if its process is gone, name it", left.run, left.since);
+        // Nothing in the cluster tells whether its process is still there.
+        Self { name: left.run, is_over: false, what: What::Volumes, stays }
+    }
+}
+
 /// Removes runs by name; else those that have ended, or all.
-fn clean(cluster: &Cluster, names: &[String], all: bool, terminal: Terminal) -> Result<Exit, Stop> {
-    let found = cluster.runs().map_err(refused)?;
+fn clean(which: Which<'_>, names: &[String], all: bool, terminal: Terminal) -> Result<Exit, Stop> {
+    let cluster = Cluster::connect(which).map_err(refused)?;
+    let client = Client::connect(which).map_err(Stop::not_ready)?;
+    let pods = cluster.runs().map_err(refused)?;
+    let volumes = leftovers::find(&client).map_err(Stop::not_ready)?;
+    let found: Vec<Left> =
+        pods.into_iter().map(Left::from).chain(volumes.into_iter().map(Left::from)).collect();
     let chosen = chosen(&found, names, all).map_err(|name| {
-        let known: Vec<_> = found.iter().map(|one| one.run.as_str()).collect();
+        let known: Vec<_> = found.iter().map(|one| one.name.as_str()).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         let namespace = cluster.namespace();
         Stop::not_ready(format!("there is no run `{name}` in the namespace {namespace}; there are: {known}"))
     })?;
     for one in &chosen {
-        cluster.remove(one.made, &one.run, REMOVAL).map_err(refused)?;
-        terminal.print(&format!("{} is removed", one.run));
+        match one.what {
+            What::Pods(made) => cluster.remove(made, &one.name, REMOVAL).map_err(refused)?,
+            What::Volumes => leftovers::remove(&client, &one.name, REMOVAL).map_err(Stop::not_ready)?,
+        }
+        terminal.print(&format!("{} is removed", one.name));
     }
-    for one in found.iter().filter(|one| names.is_empty() && !chosen.contains(one)) {
-        terminal.print(&format!(
-            "{} goes on: {} of {} {} since {}; if its process is gone, name it{}",
-            one.run,
-            one.active,
-            one.count,
-            one.made.name(),
-            one.since,
-            match one.made {
-                Made::Drivers => ", or wait until they end by themselves, 5 minutes after it",
-                // They do not end by themselves.
-                Made::Databases => "",
-            }
-        ));
+    if names.is_empty() && !all {
+        for one in found.iter().filter(|one| !one.is_over) {
+            terminal.print(&one.stays);
+        }
     }
     if found.is_empty() {
         terminal.remark(&format!("nothing of a run is in the namespace {}", cluster.namespace()));
@@ -95,11 +137,11 @@ fn clean(cluster: &Cluster, names: &[String], all: bool, terminal: Terminal) -> 
 }
 
 /// Which runs are to be removed. A name that is none of theirs is the error: it may be that of somebody else's Job and Secret.
-fn chosen<'f>(found: &'f [Found], names: &[String], all: bool) -> Result<Vec<&'f Found>, String> {
+fn chosen<'f>(found: &'f [Left], names: &[String], all: bool) -> Result<Vec<&'f Left>, String> {
     if names.is_empty() {
         return Ok(found.iter().filter(|one| all || one.is_over).collect());
     }
-    let named = |name: &String| found.iter().find(|one| one.run == *name).ok_or_else(|| name.clone());
+    let named = |name: &String| found.iter().find(|one| one.name == *name).ok_or_else(|| name.clone());
     names.iter().map(named).collect()
 }
 
@@ -118,22 +160,27 @@ mod tests {
 
     #[test]
     fn only_what_is_a_run_is_removed() {
-        let run = |name: &str, active, is_over| Found {
-            made: Made::Drivers,
-            run: name.into(),
-            active,
-            count: 2,
-            is_over,
-            since: String::new(),
-            evaluation: None,
+        let run = |name: &str, active, is_over| {
+            Left::from(Found {
+                made: Made::Drivers,
+                run: name.into(),
+                active,
+                count: 2,
+                is_over,
+                since: String::new(),
+                evaluation: None,
+            })
         };
-        let found = [run("ended", 0, true), run("busy", 2, false), run("beginning", 0, false)];
+        let volumes = leftovers::Left { run: "volumes".into(), since: String::new() };
+        let found =
+            [run("ended", 0, true), run("busy", 2, false), run("beginning", 0, false), Left::from(volumes)];
         let chosen = |names: &[&str], all| {
             let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-            chosen(&found, &names, all).map(|runs| runs.iter().map(|one| one.run.clone()).collect::<Vec<_>>())
+            chosen(&found, &names, all)
+                .map(|runs| runs.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
         };
         assert_eq!(chosen(&[], false).unwrap(), ["ended"]);
-        assert_eq!(chosen(&[], true).unwrap(), ["ended", "busy", "beginning"]);
+        assert_eq!(chosen(&[], true).unwrap(), ["ended", "busy", "beginning", "volumes"]);
         assert_eq!(chosen(&["busy"], false).unwrap(), ["busy"]);
         for others in ["", "postgres", "../secrets", "ended/x", "busy?"] {
             assert_eq!(chosen(&["ended", others], false), Err(others.to_owned()), "nothing is removed");

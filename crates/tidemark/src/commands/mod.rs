@@ -28,4 +28,5 @@ pub(crate) mod submissions;
 mod table;
 pub(crate) mod token;
 pub(crate) mod tune;
+pub(crate) mod volumes;
 pub(crate) mod watch;
