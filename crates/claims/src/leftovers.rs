@@ -5,7 +5,7 @@ use crate::objects::{Named, Volume};
 use crate::survey::told;
 use std::time::{Duration, Instant};
 use tidemark_apiserver::{Client, Failure};
-use tidemark_kubernetes::{MANAGED_BY, RUN};
+use tidemark_kubernetes::{MANAGED_BY, RUN, is_run_name};
 
 /// How often something is looked at again that goes.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -29,6 +29,8 @@ pub fn find(client: &Client) -> Result<Vec<Left>, String> {
     match client.list::<Named>(&client.path("api/v1", "configmaps"), &labels) {
         Ok(owners) => Ok(owners
             .into_iter()
+            // Labels are anybody's to set.
+            .filter(|owner| is_run_name(&owner.metadata.name))
             .map(|owner| Left { run: owner.metadata.name, since: owner.metadata.creation_timestamp })
             .collect()),
         Err(failure) if failure.is_forbidden() => Ok(Vec::new()),
