@@ -136,7 +136,7 @@ impl Books {
         let index = state.next;
         let over = Duration::from_nanos((u64::from(index) + 2) * INTERVAL_NS);
         let is_due = self.began.elapsed() >= over;
-        if !is_due && !(all && state.seconds.keys().next_back().is_some_and(|last| *last >= index)) {
+        if !(is_due || all && state.seconds.keys().next_back().is_some_and(|last| *last >= index)) {
             return None;
         }
         state.next += 1;

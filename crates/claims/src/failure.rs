@@ -18,6 +18,7 @@ impl Failure {
     }
 
     /// Of a request that was to do something.
+    #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
     pub(crate) fn of(doing: &str, refusal: Refusal) -> Self {
         let fault = match &refusal {
             Refusal::Status(403, words) if words.contains("exceeded quota") => Fault::Quota,

@@ -108,7 +108,7 @@ impl<'a> Life<'a> {
         let (job, survey) = (&self.of.job, &self.of.survey);
         let name = self.name.clone();
         self.phase(Phase::Claim, |life, _| {
-            let claim = life.of.owner.claim(&name, job, &job.size, Source::Empty);
+            let claim = life.of.owner.claim(&name, job, &job.size, &Source::Empty);
             life.make(CORE, "persistentvolumeclaims", &name, &claim)
         })?;
         if !survey.waits {
@@ -194,7 +194,7 @@ impl<'a> Life<'a> {
         let has_grown = self.of.survey.steps.first() == Some(&Step::Resize);
         let size = if has_grown { &job.grown } else { &job.size };
         self.phase(copy, |life, until| {
-            let claim = life.of.owner.claim(&name, job, size, source.again());
+            let claim = life.of.owner.claim(&name, job, size, source);
             life.make(CORE, "persistentvolumeclaims", &name, &claim)?;
             let pod = life.of.owner.pod(&name, job, &name, Doing::Read, life.seed);
             life.make(CORE, "pods", &name, &pod)?;
@@ -331,15 +331,5 @@ impl<'a> Life<'a> {
             done = done.max(self.wait(kind, &name, until, Fault::Kept, gone)?);
         }
         Ok(Done::at(done))
-    }
-}
-
-impl Source<'_> {
-    fn again(&self) -> Source<'_> {
-        match self {
-            Source::Empty => Source::Empty,
-            Source::Snapshot(name) => Source::Snapshot(name),
-            Source::Claim(name) => Source::Claim(name),
-        }
     }
 }

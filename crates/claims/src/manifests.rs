@@ -55,7 +55,7 @@ impl Owner {
     }
 
     /// A claim.
-    pub(crate) fn claim(&self, name: &str, job: &Job, size: &str, source: Source<'_>) -> Value {
+    pub(crate) fn claim(&self, name: &str, job: &Job, size: &str, source: &Source<'_>) -> Value {
         let mut spec = json!({
             "storageClassName": job.target.class,
             "accessModes": ["ReadWriteOnce"],

@@ -173,7 +173,7 @@ impl<T: DeserializeOwned + Send + 'static> Kind<T> {
             std::thread::sleep(AGAIN);
             return None;
         };
-        while let Some(change) = watch.next() {
+        for change in watch.by_ref() {
             let Ok(change) = change else { return None };
             known.change(|seen, at| (self.take)(seen, &change, at));
             if known.is_over() {
