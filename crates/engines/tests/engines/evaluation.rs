@@ -581,7 +581,7 @@ fn axes_of_the_same_name_are_the_same_for_all_engines() {
     let all = REGISTRY.axes();
     assert_eq!(
         all.iter().map(|axis| axis.name()).collect::<Vec<_>>(),
-        ["workers", "rate", "clients", "depth", "instances", "streams", "committers"]
+        ["workers", "rate", "clients", "depth", "instances", "streams", "committers", "at_once"]
     );
     for axis in REGISTRY.engines().flat_map(tidemark_plan::engine::Engine::axes) {
         let shared = all.iter().find(|known| known.name() == axis.name()).unwrap();
