@@ -45,13 +45,7 @@ impl Counters {
         let mut devices: BTreeMap<Number, Device> = BTreeMap::new();
         for path in volumes {
             let name = path.display().to_string();
-            let found = device_of(path).and_then(|number| {
-                let absent = || match table.is_empty() {
-                    true => "cannot read /proc/diskstats".to_owned(),
-                    false => format!("/proc/diskstats has no device {}:{}", number.0, number.1),
-                };
-                row(&table, number).map(|counts| (number, counts)).ok_or_else(absent)
-            });
+            let found = device_of(path).and_then(|number| Ok((number, counts_of(&table, number)?)));
             match found {
                 Ok((number, counts)) => devices
                     .entry(number)
@@ -119,9 +113,7 @@ fn own_io() -> Option<OwnIo> {
 /// What is under the file of a loop device, or why it is not known.
 fn behind(table: &str, device: &str, unchecked: &mut Vec<String>) -> Option<(String, Number, DeviceUse)> {
     let file = backing_file(device)?;
-    let found = device_of(Path::new(&file)).and_then(|number| {
-        row(table, number).map(|row| (number, row)).ok_or_else(|| "it is not counted".to_owned())
-    });
+    let found = device_of(Path::new(&file)).and_then(|number| Ok((number, counts_of(table, number)?)));
     match found {
         Ok((number, counts)) => Some((file, number, counts)),
         Err(why) => {
@@ -171,6 +163,34 @@ fn mount_of((major, minor): Number) -> Option<(String, String)> {
     let line = table.lines().find(|line| line.split(' ').nth(2) == Some(&number))?;
     let mut behind = line.split_once(" - ")?.1.split(' ');
     Some((behind.next()?.to_owned(), behind.next()?.to_owned()))
+}
+
+/// What is counted on a device by now, or why that tells nothing.
+fn counts_of(table: &str, number: Number) -> Result<DeviceUse, String> {
+    if table.is_empty() {
+        return Err("cannot read /proc/diskstats".to_owned());
+    }
+    let absent = || format!("/proc/diskstats has no device {}:{}", number.0, number.1);
+    let counts = row(table, number).ok_or_else(absent)?;
+    match not_counting(Path::new("/sys/dev/block"), number) {
+        Some(switch) => Err(format!(
+            "the kernel does not count the requests of {}: write 1 into {} to have them counted",
+            counts.device,
+            switch.display()
+        )),
+        None => Ok(counts),
+    }
+}
+
+/// The switch that keeps the kernel from counting the requests of a device (Documentation/ABI/stable/sysfs-block, `iostats`), if it is off.
+/// A partition has that of its disk.
+fn not_counting(devices: &Path, (major, minor): Number) -> Option<PathBuf> {
+    let device = fs::canonicalize(devices.join(format!("{major}:{minor}"))).ok()?;
+    let switches = device.ancestors().take(2).map(|disk| disk.join("queue/iostats"));
+    let (switch, is_on) = switches
+        .filter_map(|switch| fs::read_to_string(&switch).ok().map(|text| (switch, text.trim() != "0")))
+        .next()?;
+    (!is_on).then_some(switch)
 }
 
 /// A device's row (Documentation/admin-guide/iostats). Kernels before 5.5 count no flushes, before 4.18 no discards.

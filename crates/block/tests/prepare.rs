@@ -330,3 +330,18 @@ fn what_is_behind_a_loop_device_is_counted_too() {
         None => assert!(proof.unchecked.iter().any(|text| text.contains(&file)), "{:?}", proof.unchecked),
     }
 }
+
+#[test]
+fn a_device_that_the_kernel_does_not_count_proves_nothing() {
+    let directory = directory();
+    let Some(disk) = Loop::new(directory.path(), 4 << 20, 512) else { return };
+    let stages = "- prepare: {}\n- load: {pattern: read, block_size: 1MiB, total_bytes: 4MiB}\n";
+    let text = format!("name: t\ntarget: {{kind: device, path: {}}}\nstages:\n{stages}", disk.name());
+    let mut run = run(&text, &Arc::new(Other::default())).unwrap();
+    run.stage(0);
+    disk.count("0");
+    let proof = run.stage(1).1.unwrap();
+    assert!(proof.devices.is_empty(), "{:?}", proof.devices);
+    let switch = "queue/iostats to have them counted";
+    assert!(proof.unchecked.iter().any(|text| text.contains(switch)), "{:?}", proof.unchecked);
+}

@@ -20,7 +20,7 @@ pub(crate) struct Disks {
 
 struct Known {
     number: Number,
-    /// Whether it is a device rather than a part of one.
+    /// Whether it is a device rather than a part of one, and the kernel counts its requests.
     whole: bool,
     before: Counts,
     /// Bytes per second that it read and wrote in the last second.
@@ -58,7 +58,15 @@ impl Disks {
                     (known.before, known.number) = (now, number);
                 }
                 None => {
-                    let known = Known { number, whole: is_whole(name), before: now, moved: 0.0 };
+                    let switch = not_counting(name);
+                    if let Some(switch) = &switch {
+                        gaps.say(format!(
+                            "The disk {name} is not observed: the kernel does not count its requests. Write 1 into \
+                             {switch} to have them counted."
+                        ));
+                    }
+                    let whole = switch.is_none() && is_whole(name);
+                    let known = Known { number, whole, before: now, moved: 0.0 };
                     self.known.insert(name.to_owned(), known);
                 }
             }
@@ -99,6 +107,16 @@ impl Counts {
 /// A name from the kernel never leads out of `/sys/block`: a slash in it is written as `!` there.
 fn is_whole(name: &str) -> bool {
     !name.starts_with('.') && Path::new("/sys/block").join(name.replace('/', "!")).exists()
+}
+
+/// The switch that keeps the kernel from counting the requests of a disk (Documentation/ABI/stable/sysfs-block, `iostats`), if it is off.
+fn not_counting(name: &str) -> Option<String> {
+    let directory = Path::new("/sys/block").join(name.replace('/', "!"));
+    let is = |file: &str, value: &str| {
+        std::fs::read_to_string(directory.join(file)).is_ok_and(|text| text.trim() == value)
+    };
+    let is_off = is_whole(name) && is("queue/iostats", "0") && !is("size", "0");
+    is_off.then(|| directory.join("queue/iostats").display().to_string())
 }
 
 fn description(name: &str) -> Option<String> {

@@ -255,7 +255,13 @@ impl Loop {
     fn attach(file: &std::path::Path) -> Option<String> {
         let output = Command::new("losetup").args(["--find", "--show", "--direct-io=on"]).arg(file).output();
         let device = String::from_utf8(output.ok()?.stdout).unwrap().trim().to_owned();
-        (!device.is_empty()).then_some(device)
+        if device.is_empty() {
+            return None;
+        }
+        // Settings of a queue outlive the files that are attached to it.
+        let name = device.trim_start_matches("/dev/");
+        fs::write(format!("/sys/block/{name}/queue/iostats"), "1").unwrap();
+        Some(device)
     }
 
     fn number(&self) -> String {

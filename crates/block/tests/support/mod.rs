@@ -239,7 +239,16 @@ impl Loop {
         if path.is_none() {
             skip("no loop device can be made (root is needed)");
         }
-        path.map(|path| Self { path: path.into(), file })
+        let own = Self { path: path?.into(), file };
+        // Settings of a queue outlive the files that are attached to it: another program may have left the device uncounted.
+        own.count("1");
+        Some(own)
+    }
+
+    /// Has the kernel count its requests, or not.
+    pub(crate) fn count(&self, is_on: &str) {
+        let device = self.path.file_name().unwrap().to_str().unwrap();
+        std::fs::write(format!("/sys/block/{device}/queue/iostats"), is_on).unwrap();
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -249,6 +258,7 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
+        self.count("1");
         command("losetup", &["--detach", self.path.to_str().unwrap_or("")]);
     }
 }
