@@ -3,7 +3,7 @@
 use crate::effects::{CURVED, Effect};
 use crate::front::Point;
 use serde::{Deserialize, Serialize};
-use tidemark_measure::tuning::{Configuration, Tuning};
+use tidemark_measure::tuning::{Configuration, Objective, Tuning};
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +107,28 @@ impl Standing {
     }
 }
 
+/// A value that fails with whatever else is set.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Failing {
+    /// The setting's place in the space.
+    pub setting: usize,
+    /// The value, which is not tried any more.
+    pub value: f64,
+    /// How many runs had it when that was found; all of them were outside the service level or failed.
+    pub runs: u32,
+}
+
+/// An objective that rests on too few samples.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FewSamples {
+    /// A percentile.
+    pub objective: Objective,
+    /// In how many runs.
+    pub runs: u32,
+    /// How many operations a run needs for it.
+    pub needed: u64,
+}
+
 /// What the proof comes to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Proof {
@@ -158,6 +180,8 @@ pub struct Front {
     pub points: Vec<Point>,
     /// What each setting does to the second objective, from the screening.
     pub effects: Vec<Effect>,
+    /// As [`Conclusion::detectable`], of the second objective.
+    pub detectable: Option<f64>,
     /// As [`Conclusion::noise`], of the second objective.
     pub noise: Option<f64>,
     /// Its ends that were set up afresh and measured beside the baseline.
@@ -168,8 +192,10 @@ pub struct Front {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// No setting matters: there was nothing to search, and nothing to prove.
+    /// No setting matters, but for values that fail: there was nothing to search, and nothing to prove.
     NothingMatters,
+    /// No setting is shown to matter, and not all are shown not to.
+    NothingShown,
     /// Its time was not enough for the screening and a proof.
     NoTime,
     /// Nothing that was tried seems better than the baseline.
@@ -191,8 +217,11 @@ pub enum End {
 pub struct Conclusion {
     /// How it ended; `None` while it has not.
     pub end: Option<End>,
-    /// What each setting does, from the screening; empty before its end, and where its runs cannot tell settings apart.
+    /// What each setting does, from the screening's runs within the service level; empty before its end, and where these cannot tell settings
+    /// apart.
     pub effects: Vec<Effect>,
+    /// Values that fail with whatever else is set: they have no effect, and are not tried again.
+    pub failing: Vec<Failing>,
     /// The smallest effect that four of five such screenings find, as a share.
     pub detectable: Option<f64>,
     /// Probability of a baseline as far from the straight lines between both ends, or further, by chance.
@@ -205,6 +234,8 @@ pub struct Conclusion {
     pub noise: Option<f64>,
     /// The runs of each step so far.
     pub runs: Vec<(Phase, u32)>,
+    /// Percentiles that rest on too few samples; empty where all runs have enough.
+    pub few_samples: Vec<FewSamples>,
     /// What the proof was or is of; `None` where there was nothing to prove. With two objectives, the first end of the front that is proven
     /// to be better.
     pub winner: Option<Configuration>,

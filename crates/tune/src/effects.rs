@@ -19,6 +19,9 @@ const MISS: f64 = 0.05 / LOOKS;
 /// theirs beside it.
 pub(crate) const CURVED: f64 = 0.05 / 2.0 / LOOKS;
 
+/// A pivot of the design that is less than this of the largest that there can be is nothing but rounding.
+const LEAST_PIVOT: f64 = 1e-7;
+
 /// What one setting does.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effect {
@@ -91,11 +94,20 @@ struct Column {
     to: f64,
 }
 
-fn columns(space: &Space) -> Vec<Column> {
+/// What was measured of each setting beside the value that is left: of a range the other end, of a choice each other word.
+fn columns(space: &Space, screened: &[(Configuration, f64)]) -> Vec<Column> {
     let of = |(setting, own): (usize, &tidemark_measure::tuning::Setting)| {
-        let levels = own.levels();
-        let from = levels[0];
-        levels.into_iter().skip(1).map(move |to| Column { setting, from, to }).collect::<Vec<_>>()
+        let active = screened.iter().filter(|(one, _)| space.is_active(setting, one));
+        let mut values: Vec<f64> = active.map(|(one, _)| one.0[setting]).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        if let Domain::Choice(_) = own.domain {
+            let measured = std::mem::take(&mut values);
+            values = own.levels().into_iter().filter(|level| measured.contains(level)).collect();
+        }
+        let from = values.first().copied();
+        let others = values.into_iter().skip(1);
+        others.filter_map(move |to| Some(Column { setting, from: from?, to })).collect::<Vec<_>>()
     };
     space.settings.iter().enumerate().flat_map(of).collect()
 }
@@ -104,32 +116,60 @@ fn columns(space: &Space) -> Vec<Column> {
 fn row(space: &Space, columns: &[Column], configuration: &Configuration) -> Vec<f64> {
     let place = |column: &Column| {
         let (setting, value) = (&space.settings[column.setting], configuration.0[column.setting]);
+        let place = |value: f64| setting.place(value);
         match &setting.domain {
             _ if !space.is_active(column.setting, configuration) => 0.0,
             Domain::Choice(_) => f64::from(u8::from(value == column.to)),
-            _ => setting.place(value),
+            _ => (place(value) - place(column.from)) / (place(column.to) - place(column.from)),
         }
     };
     std::iter::once(1.0).chain(columns.iter().map(place)).collect()
 }
 
-/// The effects on these scores; `noise` is the variance of repeats and its degrees of freedom, `less` where less of the objective is
-/// better. `None` where the runs cannot tell settings apart.
+/// What is known of a column's effect beforehand: its mean over what was measured.
+fn known_effect(
+    space: &Space,
+    screened: &[(Configuration, f64)],
+    column: &Column,
+    known: &dyn Fn(&Configuration) -> f64,
+) -> f64 {
+    let with = |configuration: &Configuration, value: f64| {
+        let mut configuration = configuration.clone();
+        configuration.0[column.setting] = value;
+        known(&space.settled(configuration))
+    };
+    let active = screened.iter().filter(|(one, _)| space.is_active(column.setting, one));
+    let all: Vec<f64> = active.map(|(one, _)| with(one, column.to) - with(one, column.from)).collect();
+    all.iter().sum::<f64>() / all.len() as f64
+}
+
+/// The effects on these scores; `known` is the part of a score that its settings alone tell, such as that of a price; `noise` is the
+/// variance of repeats and its degrees of freedom, `less` where less of the objective is better. `None` where the runs cannot tell settings
+/// apart.
 pub(crate) fn effects(
     space: &Space,
     screened: &[(Configuration, f64)],
     baseline: &[f64],
+    known: &dyn Fn(&Configuration) -> f64,
     noise: Option<(f64, f64)>,
     less: bool,
     margin: f64,
 ) -> Option<Effects> {
-    let columns = columns(space);
+    let columns = columns(space, screened);
+    if columns.is_empty() {
+        return None;
+    }
     let (count, width) = (screened.len(), columns.len() + 1);
     let freedom = count.checked_sub(width).filter(|freedom| *freedom > 0)? as f64;
     let rows = screened.iter().flat_map(|(configuration, _)| row(space, &columns, configuration));
     let design = DMatrix::from_row_iterator(count, width, rows);
-    let scores = DVector::from_iterator(count, screened.iter().map(|(_, score)| *score));
-    let inverse = (design.transpose() * &design).cholesky()?.inverse();
+    let scores = DVector::from_iterator(count, screened.iter().map(|(one, score)| score - known(one)));
+    let root = (design.transpose() * &design).cholesky()?;
+    // Columns that are sums of others, but for rounding, are no columns.
+    if root.l_dirty().diagonal().min() < LEAST_PIVOT * (count as f64).sqrt() {
+        return None;
+    }
+    let inverse = root.inverse();
     let weights = &inverse * design.transpose() * &scores;
     let left_over = &scores - &design * &weights;
     // What is left of equal scores is nothing but rounding.
@@ -140,7 +180,8 @@ pub(crate) fn effects(
     let mut widest = 0.0f64;
     let mut effects = Vec::new();
     for (index, column) in columns.iter().enumerate() {
-        let (score, error) = (weights[index + 1], spread * inverse[(index + 1, index + 1)].sqrt());
+        let score = weights[index + 1] + known_effect(space, screened, column, known);
+        let error = spread * inverse[(index + 1, index + 1)].sqrt();
         widest = widest.max(error);
         let (low, high) = (score - t * error, score + t * error);
         let verdict = match () {
@@ -168,7 +209,7 @@ pub(crate) fn effects(
     }
     let own = DVector::from_vec(row(space, &columns, &space.baseline()));
     let curved = || {
-        let mean = baseline.iter().sum::<f64>() / baseline.len() as f64;
+        let mean = baseline.iter().sum::<f64>() / baseline.len() as f64 - known(&space.baseline());
         let unsure = own.dot(&(&inverse * &own)) + 1.0 / baseline.len() as f64;
         two_sided((mean - own.dot(&weights)) / (spread * unsure.sqrt()), freedom)
     };

@@ -1,9 +1,10 @@
 //! The runs of an evaluation as what a search has seen.
 
-use crate::conclusion::{Conclusion, Outcome, Phase, Problem, Seen, Trial};
+use crate::conclusion::{Conclusion, FewSamples, Outcome, Phase, Problem, Seen, Trial};
 use crate::search::look;
 use tidemark_judge::evaluation::{Cell, counts, estimates, side};
 use tidemark_judge::knee::Side;
+use tidemark_judge::samples_needed;
 use tidemark_measure::evaluation::Evaluation;
 use tidemark_measure::record::{Run, State};
 use tidemark_measure::tuning::{Configuration, Objective, Tried};
@@ -13,7 +14,22 @@ pub fn look_at(evaluation: &Evaluation, runs: &[Run]) -> Option<(Conclusion, Vec
     let tuning = evaluation.tuning.as_ref()?;
     let mut all = refused(evaluation);
     all.extend(runs.iter().filter_map(|run| seen(evaluation, run)));
-    Some(look(Problem { tuning, seed: evaluation.provenance.seed }, &all))
+    let (mut conclusion, next) = look(Problem { tuning, seed: evaluation.provenance.seed }, &all);
+    conclusion.few_samples =
+        tuning.objectives().into_iter().filter_map(|own| few_samples(evaluation, runs, own)).collect();
+    Some((conclusion, next))
+}
+
+/// In how many runs an objective rests on too few samples; `None` if in none, or if it is no percentile.
+fn few_samples(evaluation: &Evaluation, runs: &[Run], objective: Objective) -> Option<FewSamples> {
+    let needed = samples_needed(objective.percentile()?);
+    let is_few = |cell: &Cell| (1..needed).contains(&cell.response.count());
+    let of = |run: &&Run| {
+        seen(evaluation, run).is_some()
+            && estimates(evaluation, std::slice::from_ref(*run)).iter().any(is_few)
+    };
+    let runs = runs.iter().filter(of).count() as u32;
+    (runs > 0).then_some(FewSamples { objective, runs, needed })
 }
 
 /// What could not be set up: whatever is asked of it, it has failed.

@@ -38,7 +38,8 @@ pub mod time;
 pub mod words;
 
 pub use conclusion::{
-    Compared, Conclusion, End, Extreme, Front, Outcome, Phase, Problem, Proof, Seen, Standing, Trial,
+    Compared, Conclusion, End, Extreme, Failing, FewSamples, Front, Outcome, Phase, Problem, Proof, Seen,
+    Standing, Trial,
 };
 pub use history::look_at;
 pub use search::{least_runs, look};

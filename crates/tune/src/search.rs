@@ -1,10 +1,11 @@
 //! The steps of a search, as a function of what was seen.
 
 mod proof;
+mod screening;
 
 use crate::conclusion::{Conclusion, End, Front, Outcome, Phase, Problem, Seen, Standing, Trial};
 use crate::design;
-use crate::effects::{Effect, Effects, Verdict, effects};
+use crate::effects::Effects;
 use crate::front::{Known, front};
 use crate::gaussian::{Belief, Mean};
 use crate::goal::{Goal, Scores, WEIGHTS};
@@ -23,17 +24,14 @@ const PAIR_SHARE: u32 = 8;
 /// One run of the baseline for so many others, at least, and at least three in the screening.
 const BASELINE_SHARE: usize = 4;
 
-/// How much of the budget the screening may take, with repeats of the design; once it may always be carried out.
-const SCREENING_SHARE: f64 = 0.4;
-
 /// How much of what is left after the screening, without the proof's, halving takes.
 const HALVING_SHARE: f64 = 0.4;
 
-/// What settings survive the screening: effects that chance would make less often than this.
-const SURVIVES: f64 = 0.1;
+/// Halving begins with at least so many configurations, if there are runs for them.
+const FIELD_LEAST: usize = 4;
 
-/// At most so many.
-const SURVIVORS: usize = 6;
+/// And with at most so many.
+const FIELD_MOST: usize = 32;
 
 /// A mean that is so many standard errors below the best cannot win: with both of two runs, one in a thousand such is wrong.
 const CANNOT_WIN: f64 = 3.0;
@@ -132,39 +130,23 @@ impl Search<'_> {
             return Ok(End::NoTime);
         }
         let pairs = pairs(budget);
-        let once_rows = rows.len();
-        let once = once_rows + baselines(once_rows).max(3);
-        let times = (SCREENING_SHARE * f64::from(budget) / once as f64).floor().max(1.0) as usize;
-        let all: Vec<_> = std::iter::repeat_n(rows, times).flatten().collect();
-        self.measure(Phase::Screening, &all, baselines(all.len()).max(3))?;
-        if self.is_cut_off {
-            return Ok(End::NoTime);
+        let Some(found) = self.screen(rows, pairs)? else { return Ok(End::NoTime) };
+        if !self.conclusion.standings.iter().any(Standing::is_eligible) {
+            return Ok(End::NothingWithin);
         }
-        let Some(mut found) = self.effects(&all) else { return self.decide(&[], pairs) };
-        let is_open =
-            |found: &Effects| found.effects.iter().any(|effect| effect.verdict == Verdict::CannotTell);
-        let more = self.left(pairs) / once;
-        if !found.iter().any(Effects::shows_something) && found.iter().any(is_open) && more > 0 {
-            // That it cannot be told is no answer while there are runs left.
-            let again: Vec<_> = std::iter::repeat_n(&all[..once_rows], more).flatten().cloned().collect();
-            self.measure(Phase::Screening, &again, more * baselines(once_rows).max(3))?;
-            found = self.effects(&all).unwrap_or(found);
+        if let Some(end) = self.end(&found) {
+            return Ok(end);
         }
-        if let Some(first) = found.first() {
-            self.conclusion.effects.clone_from(&first.effects);
-            (self.conclusion.detectable, self.conclusion.curved) = (Some(first.detectable), first.curved);
-        }
-        if let Some(second) = found.get(1) {
-            self.front.effects.clone_from(&second.effects);
-        }
-        if !found.iter().any(Effects::shows_something) {
-            return Ok(End::NothingMatters);
-        }
-        let survivors = survivors(&found);
+        let survivors = self.survivors(&found);
         self.conclusion.searched.clone_from(&survivors);
         self.halve(&survivors, &found, pairs)?;
         self.refine(&survivors, pairs)?;
         self.decide(&survivors, pairs)
+    }
+
+    /// Runs that were done.
+    fn spent(&self) -> u32 {
+        self.conclusion.runs.iter().map(|(_, runs)| runs).sum()
     }
 
     /// Runs that are left for searching.
@@ -172,8 +154,7 @@ impl Search<'_> {
         if self.is_cut_off {
             return 0;
         }
-        let spent: u32 = self.conclusion.runs.iter().map(|(_, runs)| runs).sum();
-        self.problem.tuning.budget().saturating_sub(spent + 2 * pairs) as usize
+        self.problem.tuning.budget().saturating_sub(self.spent() + 2 * pairs) as usize
     }
 
     /// Has these configurations measured once each, and the baseline so often in between. Those of equal values of settings that are
@@ -327,14 +308,40 @@ impl Search<'_> {
         goal.score([of(0), of(1)])
     }
 
-    /// The scores of a configuration. What was outside counts as the worst that was seen of any.
+    /// The scores of a configuration's runs within the service level.
     fn scores(&self, standing: &Standing, goal: Goal) -> Vec<f64> {
-        let own = |standing: &Standing| {
-            standing.both().map(|values| self.score(values, goal)).collect::<Vec<f64>>()
-        };
-        let worst = self.conclusion.standings.iter().flat_map(own).fold(f64::INFINITY, f64::min);
+        standing.both().map(|values| self.score(values, goal)).collect()
+    }
+
+    /// The same, and the worst that was seen of any for each run outside: to steer the search away from there, and to claim nothing.
+    fn penalised(&self, standing: &Standing, goal: Goal) -> Vec<f64> {
+        let all = self.conclusion.standings.iter().flat_map(|standing| self.scores(standing, goal));
+        let worst = all.fold(f64::INFINITY, f64::min);
         let outside = std::iter::repeat_n(worst, standing.outside as usize);
-        own(standing).into_iter().chain(outside).collect()
+        self.scores(standing, goal).into_iter().chain(outside).collect()
+    }
+
+    /// The best within the service level of those that fit, by a goal.
+    fn best_of(&self, goal: Goal, fits: &dyn Fn(&Standing) -> bool) -> Option<&Standing> {
+        let eligible = self.conclusion.standings.iter().filter(|one| one.is_eligible() && fits(one));
+        let known = |standing: &Standing| mean(&self.scores(standing, goal));
+        eligible.max_by(|one, other| known(one).total_cmp(&known(other)))
+    }
+
+    /// A configuration with the baseline's values of all settings but these.
+    fn only(&self, settings: &[usize], mut configuration: Configuration) -> Configuration {
+        let space = &self.problem.tuning.space;
+        for (index, setting) in space.settings.iter().enumerate() {
+            if !settings.contains(&index) {
+                configuration.0[index] = setting.baseline;
+            }
+        }
+        space.settled(configuration)
+    }
+
+    /// Whether a configuration has the baseline's values of all settings but these.
+    fn is_of(&self, settings: &[usize], configuration: &Configuration) -> bool {
+        self.only(settings, configuration.clone()) == *configuration
     }
 
     fn standing(&self, configuration: &Configuration) -> Option<&Standing> {
@@ -368,48 +375,19 @@ impl Search<'_> {
         let eligible = self.conclusion.standings.iter().filter(|standing| standing.is_eligible());
         let known = eligible.map(|standing| Known {
             configuration: standing.configuration.clone(),
-            runs: standing.runs(),
+            runs: standing.values.len(),
             means: [0, 1].map(|objective| mean(&self.scores(standing, Goal::Only(objective)))),
         });
         let noise = [0, 1].map(|objective| self.noise(Goal::Only(objective)));
         front(&known.collect::<Vec<_>>(), noise, [0, 1].map(|objective| self.is_less_better(objective)))
     }
 
-    /// The effects on each objective; `None` where the runs cannot tell settings apart.
-    fn effects(&self, screened: &[Configuration]) -> Option<Vec<Effects>> {
-        (0..self.objectives()).map(|objective| self.effects_on(objective, screened)).collect()
-    }
-
-    fn effects_on(&self, objective: usize, screened: &[Configuration]) -> Option<Effects> {
-        let goal = Goal::Only(objective);
-        let mut all = Vec::new();
-        let mut told: Vec<&Configuration> = Vec::new();
-        for configuration in screened {
-            if told.contains(&configuration) {
-                continue;
-            }
-            told.push(configuration);
-            // The baseline may be one of the design's rows: its other runs are of the same settings.
-            let scores = self.scores(self.standing(configuration)?, goal);
-            all.extend(scores.into_iter().map(|score| (configuration.clone(), score)));
-        }
-        let baseline = self.problem.tuning.space.baseline();
-        let own = self.standing(&baseline).filter(|_| !told.contains(&&baseline));
-        let own = own.map(|standing| self.scores(standing, goal)).unwrap_or_default();
-        if all.iter().any(|(_, score)| !score.is_finite()) {
-            return None;
-        }
-        let tuning = self.problem.tuning;
-        let less = self.is_less_better(objective);
-        effects(&tuning.space, &all, &own, self.noise(goal), less, tuning.margin)
-    }
-
     /// Successive halving (Karnin, Koren and Somekh, ICML 2013) of settings spread over those that survived.
     fn halve(&mut self, survivors: &[usize], found: &[Effects], pairs: u32) -> Result<(), Missing> {
-        let budget = HALVING_SHARE * self.left(pairs) as f64;
+        let left = self.left(pairs) as f64;
         // All once, half of them again, a quarter twice: two runs for each, and a quarter more for the baseline.
-        let count = ((budget / 2.5) as usize).min(32);
-        if count < 4 {
+        let count = ((HALVING_SHARE * left / 2.5) as usize).clamp(FIELD_LEAST, FIELD_MOST);
+        if count as f64 * 2.5 > left {
             return Ok(());
         }
         let mut field = self.spread(survivors, found, count);
@@ -444,11 +422,19 @@ impl Search<'_> {
                 let Some(best) = own.max_by(|one, other| one.score.total_cmp(&other.score)) else { continue };
                 promised.0[*setting] = if best.score > 0.0 { best.to } else { best.from };
             }
-            let promised = space.settled(promised);
-            if !field.contains(&promised) {
-                field.push(promised);
-            }
+            field.push(space.settled(promised));
         }
+        // And the best that was measured, with the baseline's values of what does not go on.
+        let best = self.goals().into_iter().filter_map(|goal| self.best_of(goal, &|_| true));
+        field.extend(best.map(|best| self.only(survivors, best.configuration.clone())));
+        let baseline = space.baseline();
+        let mut known = Vec::new();
+        field.retain(|configuration| {
+            let is_new = !known.contains(configuration) && *configuration != baseline;
+            known.push(configuration.clone());
+            is_new && !self.fails(configuration)
+        });
+        field.truncate(count);
         let mut rng = Rng::new(self.problem.seed, &[0, 1]);
         let mut columns: Vec<Vec<usize>> = Vec::new();
         for _ in survivors {
@@ -463,8 +449,8 @@ impl Search<'_> {
                 (*setting, (column[row] as f64 + rng.unit()) / count as f64)
             };
             let places: Vec<(usize, f64)> = survivors.iter().zip(&columns).map(place).collect();
-            let configuration = space.at(&places);
-            if !field.contains(&configuration) && configuration != space.baseline() && field.len() < count {
+            let configuration = self.working(space.at(&places));
+            if !field.contains(&configuration) && configuration != baseline && field.len() < count {
                 field.push(configuration);
             }
         }
@@ -494,7 +480,7 @@ impl Search<'_> {
         let noise = self.some_noise(goal);
         let known = |configuration: &Configuration| {
             let standing = self.standing(configuration)?;
-            let scores = self.scores(standing, goal);
+            let scores = self.penalised(standing, goal);
             standing
                 .is_eligible()
                 .then(|| (configuration.clone(), mean(&scores), noise / scores.len() as f64))
@@ -547,14 +533,9 @@ impl Search<'_> {
 
     /// What is believed of all that differs in the survivors only.
     fn belief<'s>(&self, space: &'s Space, survivors: &'s [usize], goal: Goal) -> Option<Belief<'s>> {
-        let baseline = space.baseline();
-        let others: Vec<usize> =
-            (0..space.settings.len()).filter(|index| !survivors.contains(index)).collect();
-        let is_of_them = |standing: &&Standing| {
-            others.iter().all(|index| standing.configuration.0[*index] == baseline.0[*index])
-        };
+        let is_of_them = |standing: &&Standing| self.is_of(survivors, &standing.configuration);
         let known = |standing: &Standing| {
-            let scores = self.scores(standing, goal);
+            let scores = self.penalised(standing, goal);
             let (configuration, runs) = (standing.configuration.clone(), scores.len());
             Mean { configuration, score: mean(&scores), runs }
         };
@@ -604,7 +585,7 @@ impl Search<'_> {
                     (*index, place)
                 })
                 .collect();
-            let configuration = space.at(&places);
+            let configuration = self.working(space.at(&places));
             if taken.contains(&configuration) || self.standing(&configuration).is_some() {
                 continue;
             }
@@ -623,27 +604,6 @@ fn costly(space: &Space, configuration: &Configuration) -> Vec<u64> {
     let pairs = space.settings.iter().zip(&configuration.0);
     let own = pairs.filter(|(setting, _)| setting.takes_effect == TakesEffect::Rebuild);
     own.map(|(_, value)| value.to_bits()).collect()
-}
-
-/// The settings that go on: the strongest of those whose effect is not likely to be chance; of two objectives, in turns. Where the ends
-/// of ranges do not tell what lies between them, the strongest in any case.
-fn survivors(found: &[Effects]) -> Vec<usize> {
-    let ranked = |found: &Effects| {
-        let all = found.is_curved();
-        let mut strongest: Vec<Effect> = found.effects.clone();
-        strongest.retain(|effect| all || effect.p.min(effect.suspected) < SURVIVES);
-        strongest.sort_by(|one, other| other.score.abs().total_cmp(&one.score.abs()));
-        strongest
-    };
-    let ranked: Vec<Vec<Effect>> = found.iter().map(ranked).collect();
-    let most = ranked.iter().map(Vec::len).max().unwrap_or_default();
-    let mut settings = Vec::new();
-    for effect in (0..most).flat_map(|rank| ranked.iter().filter_map(move |effects| effects.get(rank))) {
-        if !settings.contains(&effect.setting) && settings.len() < SURVIVORS {
-            settings.push(effect.setting);
-        }
-    }
-    settings
 }
 
 /// The mean of some scores; not a number of none.

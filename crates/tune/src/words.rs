@@ -1,6 +1,6 @@
 //! What a search comes to, in words: for the terminal and the report alike.
 
-use crate::conclusion::{Compared, Conclusion, End, Extreme, Phase, Proof};
+use crate::conclusion::{Compared, Conclusion, End, Extreme, Failing, FewSamples, Phase, Proof};
 use crate::effects::{Effect, Verdict};
 use crate::front::{Estimated, Place, Point};
 use crate::search::least_runs;
@@ -31,22 +31,17 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
         names.dedup();
         names.join(", ")
     };
-    if !conclusion.effects.is_empty() {
-        let matters = named(&[Verdict::Better, Verdict::Worse]);
-        if !matters.is_empty() {
-            all.push(format!("These settings matter: {matters}."));
-        }
-        let equal = named(&[Verdict::Equal]);
-        if !equal.is_empty() {
-            all.push(format!("These do not, within {}: {equal}.", percent(tuning.margin)));
-        }
-        let open = named(&[Verdict::CannotTell]);
-        if !open.is_empty() {
-            let seen = conclusion
-                .detectable
-                .map(|least| format!("; an effect of {} would most likely have been seen", percent(least)));
-            all.push(format!("Of these it cannot be told: {open}{}.", seen.unwrap_or_default()));
-        }
+    let matters = named(&[Verdict::Better, Verdict::Worse]);
+    if !matters.is_empty() {
+        all.push(format!("These settings matter: {matters}."));
+    }
+    let equal = named(&[Verdict::Equal]);
+    if !equal.is_empty() {
+        all.push(format!("These do not, within {}: {equal}.", percent(tuning.margin)));
+    }
+    let open = named(&[Verdict::CannotTell]);
+    if !open.is_empty() {
+        all.push(format!("Of these it cannot be told: {open}{}.", detectable(tuning, conclusion)));
     }
     if conclusion.is_curved() {
         all.push(
@@ -54,14 +49,25 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let outside: u32 = conclusion.standings.iter().map(|standing| standing.outside).sum();
-    if outside > 0 {
+    for Failing { setting, value, runs } in &conclusion.failing {
+        let setting = &tuning.space.settings[*setting];
         all.push(format!(
-            "{outside} runs of the search were outside the service level or failed; effects count each as the worst run that was not."
+            "{} {} was given up: all {runs} runs with it were outside the service level or failed.",
+            setting.name,
+            setting.text(*value)
+        ));
+    }
+    all.extend(untested(tuning, conclusion));
+    all.extend(outside(tuning, conclusion));
+    for FewSamples { objective, runs, needed } in &conclusion.few_samples {
+        all.push(format!(
+            "In {runs} runs the {} rests on fewer than {needed} operations, so that chance has a large part in it. Let runs be longer, or search \
+             by the mean response time.",
+            objective.words()
         ));
     }
     for tried in tuning.tried.iter().filter(|tried| !tried.refused.is_empty()) {
-        all.push(format!("`{}` was dropped: {}.", tried.arm, tried.refused.trim_end_matches('.')));
+        all.push(format!("`{}` was dropped: {}.", tried.arm, one_line(&tried.refused)));
     }
     let recovered = tuning.tried.iter().filter(|tried| tried.refused.is_empty());
     let longest = recovered.filter_map(|tried| tried.recovery_ns).max();
@@ -95,10 +101,16 @@ fn headline(tuning: &Tuning, conclusion: &Conclusion) -> String {
         return format!("The search is not over: it is at its {}.", phase.name());
     };
     match end {
-        End::NothingMatters if effects_of(conclusion).all(|effect| effect.verdict == Verdict::Equal) => {
-            format!("No setting matters: all effects are within {}.", percent(tuning.margin))
+        End::NothingMatters => {
+            let but = if conclusion.failing.is_empty() {
+                "No setting matters"
+            } else {
+                "But for what was given up, no setting matters"
+            };
+            format!("{but}: all effects are within {}.", percent(tuning.margin))
         }
-        End::NothingMatters => "No setting is shown to matter.".to_owned(),
+        End::NothingShown if conclusion.failing.is_empty() => "No setting is shown to matter.".to_owned(),
+        End::NothingShown => "But for what was given up, no setting is shown to matter.".to_owned(),
         End::NoTime => format!(
             "The time is too short: it is enough for {} runs, and {} settings take at least {}. Allow more time, or search fewer settings.",
             tuning.budget(),
@@ -112,9 +124,70 @@ fn headline(tuning: &Tuning, conclusion: &Conclusion) -> String {
     }
 }
 
-/// The effects on all objectives.
-fn effects_of(conclusion: &Conclusion) -> impl Iterator<Item = &Effect> {
-    conclusion.effects.iter().chain(conclusion.front.iter().flat_map(|front| &front.effects))
+/// Which effects the screening would most likely have found; of two objectives, by each.
+fn detectable(tuning: &Tuning, conclusion: &Conclusion) -> String {
+    let second = conclusion.front.as_ref().and_then(|front| front.detectable);
+    let all = tuning.objectives().into_iter().zip([conclusion.detectable, second]);
+    let of = |(objective, least): (Objective, Option<f64>)| {
+        let least = percent(least?);
+        Some(if tuning.second.is_some() { format!("{least} on the {}", objective.words()) } else { least })
+    };
+    let all: Vec<String> = all.filter_map(of).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    format!("; an effect of {} would most likely have been seen", all.join(" and of "))
+}
+
+/// Settings that the winner changes although the search has not varied them by themselves.
+fn untested(tuning: &Tuning, conclusion: &Conclusion) -> Option<String> {
+    let (winner, baseline) = (conclusion.winner.as_ref()?, tuning.space.baseline());
+    let is_untested =
+        |index: &usize| winner.0[*index] != baseline.0[*index] && !conclusion.searched.contains(index);
+    let names: Vec<&str> = (0..tuning.space.settings.len())
+        .filter(is_untested)
+        .map(|index| tuning.space.settings[index].name.as_str())
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "The winner is a combination of the screening: whether it needs its {} was not looked into.",
+            names.join(", ")
+        )
+    })
+}
+
+/// Runs without a value: all, and those of the baseline.
+fn outside(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
+    let mut all = Vec::new();
+    let outside: u32 = conclusion.standings.iter().map(|standing| standing.outside).sum();
+    if outside > 0 {
+        all.push(format!(
+            "{outside} runs of the search were outside the service level or failed; effects are those of the others."
+        ));
+    }
+    let baseline = tuning.space.baseline();
+    let own = conclusion.standings.iter().find(|standing| standing.configuration == baseline);
+    if let Some(own) = own.filter(|own| own.outside > 0) {
+        let runs = own.outside as usize + own.values.len();
+        all.push(format!(
+            "Of the baseline's runs, {} of {runs} were outside the service level or failed.",
+            own.outside
+        ));
+    }
+    if let Some(proof) = conclusion.proof.as_ref().filter(|proof| proof.baseline_outside > 0) {
+        let runs = proof.baseline_outside as usize + proof.compared.baseline.len();
+        all.push(format!(
+            "In the proof, {} of the baseline's {runs} runs were outside the service level or failed; their pairs are not compared.",
+            proof.baseline_outside
+        ));
+    }
+    all
+}
+
+/// The lines of a reason as one, without a full stop.
+fn one_line(reason: &str) -> String {
+    let lines = reason.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("; ").trim_end_matches('.').to_owned()
 }
 
 /// The place of the objective that the search's end is about.
@@ -179,13 +252,18 @@ fn front(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     }
     let count = |place: Place| front.points.iter().filter(|point| point.place == place).count();
     let names: Vec<&str> = tuning.objectives().into_iter().map(Objective::words).collect();
-    let afresh = match front.ends.iter().filter(|end| end.proof.is_some()).count() {
-        0 => "nothing of it was",
-        _ => "only its ends were",
+    let proven = front.ends.iter().filter(|end| end.proof.is_some());
+    let proven: Vec<&str> = proven.map(|end| names[end.objective]).collect();
+    let afresh = match proven.is_empty() {
+        true => "nothing of it was measured afresh".to_owned(),
+        false => format!(
+            "measured afresh was only what the search believes to be the best by {}, which need not be the first or last of them",
+            proven.join(" and by ")
+        ),
     };
     all.push(format!(
         "The front of {}, of {} settings that were measured: not dominated {}, cannot be told from these {}, dominated {}. It is of the \
-         search's runs; {afresh} measured afresh.",
+         search's runs; {afresh}.",
         names.join(" and "),
         front.points.len(),
         count(Place::Front),
@@ -251,8 +329,8 @@ pub fn points(tuning: &Tuning, conclusion: &Conclusion) -> Vec<[String; 6]> {
 /// The headings of [`effects`].
 pub const EFFECTS: [&str; 5] = ["Setting", "Instead of", "Multiple", "95 %", "Verdict"];
 
-/// A row for each effect, the strongest first.
-pub fn effects(tuning: &Tuning, effects: &[Effect]) -> Vec<[String; 5]> {
+/// A row for each effect, the strongest first, and for each value that fails.
+pub fn effects(tuning: &Tuning, effects: &[Effect], failing: &[Failing]) -> Vec<[String; 5]> {
     let mut all: Vec<&Effect> = effects.iter().collect();
     all.sort_by(|one, other| one.p.total_cmp(&other.p));
     let row = |effect: &&Effect| {
@@ -271,7 +349,13 @@ pub fn effects(tuning: &Tuning, effects: &[Effect]) -> Vec<[String; 5]> {
             .to_owned(),
         ]
     };
-    all.iter().map(row).collect()
+    let given_up = |failing: &Failing| {
+        let setting = &tuning.space.settings[failing.setting];
+        let none = || "–".to_owned();
+        let verdict = format!("failed in all {} runs", failing.runs);
+        [format!("{} {}", setting.name, setting.text(failing.value)), none(), none(), none(), verdict]
+    };
+    all.iter().map(row).chain(failing.iter().map(given_up)).collect()
 }
 
 /// How a setting takes effect.
@@ -305,7 +389,7 @@ mod tests {
         };
         let tuning =
             Tuning { space: Space { settings: vec![setting] }, runs: 30, margin: 0.05, ..Tuning::default() };
-        let told = |verdict| {
+        let told = |end, verdict| {
             let effect = Effect {
                 setting: 0,
                 from: 1.0,
@@ -318,15 +402,18 @@ mod tests {
                 suspected: 0.8,
             };
             let conclusion = Conclusion {
-                end: Some(End::NothingMatters),
+                end: Some(end),
                 effects: vec![effect],
                 detectable: Some(0.2),
                 ..Conclusion::default()
             };
             sentences(&tuning, &conclusion).join(" ")
         };
-        assert!(told(Verdict::Equal).starts_with("No setting matters: all effects are within 5.0 %."));
-        let open = told(Verdict::CannotTell);
+        assert!(
+            told(End::NothingMatters, Verdict::Equal)
+                .starts_with("No setting matters: all effects are within 5.0 %.")
+        );
+        let open = told(End::NothingShown, Verdict::CannotTell);
         assert!(
             open.starts_with(
                 "No setting is shown to matter. Of these it cannot be told: cache; an effect of 20 %"

@@ -47,6 +47,15 @@ impl Objective {
         }
     }
 
+    /// Which percentile it is, as a fraction; `None` if it is none.
+    pub const fn percentile(self) -> Option<f64> {
+        match self {
+            Objective::P95 => Some(0.95),
+            Objective::P99 => Some(0.99),
+            Objective::Throughput | Objective::MeanLatency | Objective::Price => None,
+        }
+    }
+
     /// A value of it for people. A price has no currency: the document's prices have it.
     pub fn value(self, value: f64) -> String {
         match self {

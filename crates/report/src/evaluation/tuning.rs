@@ -34,13 +34,14 @@ pub(super) fn section(subject: &Subject<'_>) -> Markup {
                  the difference may be noise. Dominated, and not in the table: another is better in both; with 95 %, none of those belongs to the front."
             }
         }
-        @if !conclusion.effects.is_empty() { h3 { "Effects of the settings" } "\n" }
+        @if !conclusion.effects.is_empty() || !conclusion.failing.is_empty() { h3 { "Effects of the settings" } "\n" }
         (charts("figure", &effect_figures(tuning, &conclusion)))
         @for (objective, table) in effects(tuning, &conclusion) {
             (table.html())
             p class="legend" {
-                "From the screening: the " (objective.words()) " with the value as a multiple of that with the other, the settings beside it \
-                 being at either end. All intervals hold at once with 95 %. They say what to look at; only the proof says what is better."
+                "From the screening's runs within the service level: the " (objective.words()) " with the value as a multiple of that with the \
+                 other, the settings beside it being at either end. All intervals hold at once with 95 %. They say what to look at; only the \
+                 proof says what is better."
             }
         }
         (maybe_folded("Everything that was tried", &trials(tuning, &conclusion), MOST_ROWS))
@@ -144,7 +145,9 @@ fn effects(tuning: &Tuning, conclusion: &Conclusion) -> Vec<(Objective, Table)> 
             None => "What each setting does".to_owned(),
         };
         let mut table = Table::new(title).words([setting, from]).numbers([ratio, interval]).words([verdict]);
-        words::effects(tuning, effects).into_iter().for_each(|row| table.row(Tone::Plain, row.to_vec()));
+        words::effects(tuning, effects, &conclusion.failing)
+            .into_iter()
+            .for_each(|row| table.row(Tone::Plain, row.to_vec()));
         (objective, table)
     };
     all_effects(tuning, conclusion).into_iter().map(table).collect()

@@ -97,7 +97,7 @@ pub(super) fn show(tuning: &Tuning, conclusion: &Conclusion, terminal: Terminal)
     let second = conclusion.front.as_ref().map(|front| &front.effects);
     for (objective, effects) in tuning.objectives().into_iter().zip([Some(&conclusion.effects), second]) {
         let Some(effects) = effects.filter(|effects| !effects.is_empty()) else { continue };
-        let rows = words::effects(tuning, effects).into_iter().map(Vec::from);
+        let rows = words::effects(tuning, effects, &conclusion.failing).into_iter().map(Vec::from);
         let heading = words::EFFECTS.map(str::to_lowercase).to_vec();
         let rows: Vec<Vec<String>> = std::iter::once(heading).chain(rows).collect();
         terminal.print("");

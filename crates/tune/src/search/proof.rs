@@ -59,13 +59,18 @@ impl Search<'_> {
             let gain = belief.at(&best).0 - belief.at(&baseline).0;
             Some((best, gain))
         });
-        let own = self.standing(&baseline).map(known);
+        let own = self.standing(&baseline).map(known).filter(|own| own.is_finite());
+        let gain = |standing: &Standing| known(standing) - own.unwrap_or(f64::NEG_INFINITY);
         let measured = || {
-            let eligible = self.conclusion.standings.iter().filter(|standing| standing.is_eligible());
-            let best = eligible.max_by(|one, other| known(one).total_cmp(&known(other)))?;
-            Some((best.configuration.clone(), known(best) - own?))
+            let is_of_them = |standing: &Standing| self.is_of(survivors, &standing.configuration);
+            let best = self.best_of(goal, &is_of_them)?;
+            Some((best.configuration.clone(), gain(best)))
         };
-        let Some((winner, gain)) = believed.or_else(measured) else { return Ok(Some(End::NothingWithin)) };
+        let found = believed.or_else(measured);
+        // What the screening put together may be better than all that the search, which left other settings alone, has found.
+        let rival = self.rival(found.as_ref().map_or(&baseline, |(winner, _)| winner), goal);
+        let rival = rival.map(|rival| (rival.configuration.clone(), gain(rival)));
+        let Some((winner, gain)) = rival.or(found) else { return Ok(Some(End::NothingWithin)) };
         let baseline_is_within = self.standing(&baseline).is_some_and(Standing::is_eligible);
         if winner == baseline || (baseline_is_within && gain <= 0.0) {
             return Ok(Some(End::NothingBetter));

@@ -1,7 +1,9 @@
 //! Searches on simulated targets: what the best settings are is known beforehand.
 
+mod failing;
 mod front;
 
+use super::screening::SURVIVORS;
 use super::*;
 use crate::effects::Verdict;
 use tidemark_measure::tuning::{Domain, Objective, Scale, Setting, Tuning, When};
@@ -113,6 +115,11 @@ fn search(target: &Target, objective: Objective, runs: u32, noise: f64, seed: u6
     }
 }
 
+/// Whether the search ended because no setting is shown to matter.
+fn matters_not(conclusion: &Conclusion) -> bool {
+    matches!(conclusion.end, Some(End::NothingMatters | End::NothingShown))
+}
+
 /// How far below the best the settings are that a search ends with, as a share.
 fn regret(target: &Target, conclusion: &Conclusion) -> f64 {
     let own = match conclusion.end {
@@ -182,8 +189,9 @@ fn where_nothing_matters_it_says_so() {
     for seed in 0..seeds {
         let (conclusion, runs) = search(&target, Objective::Throughput, 160, 0.1, seed);
         claims += i32::from(conclusion.end == Some(End::Better));
-        said += i32::from(conclusion.end == Some(End::NothingMatters));
-        if conclusion.end == Some(End::NothingMatters) {
+        let is_silent = matters_not(&conclusion);
+        said += i32::from(is_silent);
+        if is_silent {
             // Those of the proof are left.
             assert!(runs <= 120, "nothing is left to search: {runs} runs");
         }
@@ -402,7 +410,7 @@ fn what_cannot_be_told_is_looked_at_again_with_the_runs_that_are_left() {
         assert!(runs <= 60);
         let screened = conclusion.runs.iter().find(|(phase, _)| *phase == Phase::Screening).unwrap().1;
         again += i32::from(screened > 22);
-        shown += i32::from(conclusion.end != Some(End::NothingMatters));
+        shown += i32::from(!matters_not(&conclusion));
     }
     println!("an effect as large as the noise: shown in {shown} of 20, {again} of which looked again");
     assert!(again >= 5 && shown >= 10, "{shown} and {again}");
