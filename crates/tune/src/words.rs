@@ -66,9 +66,7 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
             objective.words()
         ));
     }
-    for tried in tuning.tried.iter().filter(|tried| !tried.refused.is_empty()) {
-        all.push(format!("`{}` was dropped: {}.", tried.arm, one_line(&tried.refused)));
-    }
+    all.extend(dropped(tuning));
     let recovered = tuning.tried.iter().filter(|tried| tried.refused.is_empty());
     let longest = recovered.filter_map(|tried| tried.recovery_ns).max();
     if let (Some(longest), Some(within)) = (longest, tuning.recovery_ns) {
@@ -184,10 +182,24 @@ fn outside(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     all
 }
 
-/// The lines of a reason as one, without a full stop.
-fn one_line(reason: &str) -> String {
-    let lines = reason.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.collect::<Vec<_>>().join("; ").trim_end_matches('.').to_owned()
+/// What does not work, once for each reason.
+fn dropped(tuning: &Tuning) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for tried in tuning.tried.iter().filter(|tried| !tried.refused.is_empty()) {
+        let reason = tried.refused.split_whitespace().collect::<Vec<_>>().join(" ");
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, arms)) => arms.push(&tried.arm),
+            None => reasons.push((reason, vec![&tried.arm])),
+        }
+    }
+    let told = |(reason, arms): &(String, Vec<&str>)| {
+        let reason = reason.trim_end_matches('.');
+        match &arms[..] {
+            [arm] => format!("`{arm}` was dropped: {reason}."),
+            _ => format!("`{}` and {} were dropped: {reason}.", arms[0], others(arms.len() - 1)),
+        }
+    };
+    reasons.iter().map(told).collect()
 }
 
 /// The place of the objective that the search's end is about.
@@ -356,6 +368,10 @@ pub fn effects(tuning: &Tuning, effects: &[Effect], failing: &[Failing]) -> Vec<
         [format!("{} {}", setting.name, setting.text(failing.value)), none(), none(), none(), verdict]
     };
     all.iter().map(row).chain(failing.iter().map(given_up)).collect()
+}
+
+fn others(count: usize) -> String {
+    if count == 1 { "another".to_owned() } else { format!("{count} others") }
 }
 
 /// How a setting takes effect.

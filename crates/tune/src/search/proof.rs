@@ -3,6 +3,7 @@
 
 use super::{Missing, PAIRS_LEAST, Search, UNSEEN, mean};
 use crate::conclusion::{Compared, End, Extreme, Outcome, Phase, Proof, Standing, Trial};
+use crate::effects::{Effect, Verdict};
 use crate::goal::Goal;
 use tidemark_judge::statistics::{Difference, SIGNIFICANT, detectable_in_pairs};
 use tidemark_measure::tuning::Configuration;
@@ -51,26 +52,10 @@ impl Search<'_> {
         from: u32,
         pairs: u32,
     ) -> Result<Option<End>, Missing> {
-        let space = &self.problem.tuning.space;
-        let (baseline, goal) = (space.baseline(), Goal::Only(objective));
-        let known = |standing: &Standing| mean(&self.scores(standing, goal));
-        let believed = self.belief(space, survivors, goal).and_then(|belief| {
-            let best = self.best(&belief)?;
-            let gain = belief.at(&best).0 - belief.at(&baseline).0;
-            Some((best, gain))
-        });
-        let own = self.standing(&baseline).map(known).filter(|own| own.is_finite());
-        let gain = |standing: &Standing| known(standing) - own.unwrap_or(f64::NEG_INFINITY);
-        let measured = || {
-            let is_of_them = |standing: &Standing| self.is_of(survivors, &standing.configuration);
-            let best = self.best_of(goal, &is_of_them)?;
-            Some((best.configuration.clone(), gain(best)))
+        let (baseline, goal) = (self.problem.tuning.space.baseline(), Goal::Only(objective));
+        let Some((winner, gain)) = self.candidate(objective, survivors) else {
+            return Ok(Some(End::NothingWithin));
         };
-        let found = believed.or_else(measured);
-        // What the screening put together may be better than all that the search, which left other settings alone, has found.
-        let rival = self.rival(found.as_ref().map_or(&baseline, |(winner, _)| winner), goal);
-        let rival = rival.map(|rival| (rival.configuration.clone(), gain(rival)));
-        let Some((winner, gain)) = rival.or(found) else { return Ok(Some(End::NothingWithin)) };
         let baseline_is_within = self.standing(&baseline).is_some_and(Standing::is_eligible);
         if winner == baseline || (baseline_is_within && gain <= 0.0) {
             return Ok(Some(End::NothingBetter));
@@ -95,6 +80,55 @@ impl Search<'_> {
         let end = self.verdict(objective, &proof);
         self.conclusion.proof = Some(proof);
         Ok(Some(end))
+    }
+
+    /// What is to be proven by an objective, and how much better than the baseline it seems; the baseline where nothing does, `None` where
+    /// nothing is within the service level.
+    fn candidate(&self, objective: usize, survivors: &[usize]) -> Option<(Configuration, f64)> {
+        let space = &self.problem.tuning.space;
+        let (baseline, goal) = (space.baseline(), Goal::Only(objective));
+        let known = |standing: &Standing| mean(&self.scores(standing, goal));
+        let own = self.standing(&baseline).map(known).filter(|own| own.is_finite());
+        let with_gain = |standing: &Standing| {
+            (standing.configuration.clone(), known(standing) - own.unwrap_or(f64::NEG_INFINITY))
+        };
+        let believed = self.belief(space, survivors, goal).and_then(|belief| {
+            let best = self.best(&belief)?;
+            let gain = belief.at(&best).0 - belief.at(&baseline).0;
+            Some((best, gain))
+        });
+        let measured = || {
+            let is_of_them = |standing: &Standing| self.is_of(survivors, &standing.configuration);
+            self.best_of(goal, &is_of_them).map(with_gain)
+        };
+        let found = believed.or_else(measured);
+        // What the screening put together may be better than all that the search, which left other settings alone, has found.
+        let best = found.as_ref().map_or(&baseline, |(winner, _)| winner);
+        if let Some(rival) = self.rival(best, goal) {
+            return Some(with_gain(rival));
+        }
+        let is_better = found.as_ref().is_some_and(|(winner, gain)| *winner != baseline && *gain > 0.0);
+        let promised = (!is_better).then(|| self.promised(objective)).flatten();
+        promised.or(found)
+    }
+
+    /// What the screening promises of the settings that matter, and how much more than the baseline, where no runs were left to measure it
+    /// before the proof.
+    fn promised(&self, objective: usize) -> Option<(Configuration, f64)> {
+        let space = &self.problem.tuning.space;
+        let effects = match objective {
+            0 => &self.conclusion.effects,
+            _ => &self.front.effects,
+        };
+        let matters = |effect: &&Effect| matches!(effect.verdict, Verdict::Better | Verdict::Worse);
+        let mut promised = space.baseline();
+        for effect in effects.iter().filter(matters) {
+            promised.0[effect.setting] = if effect.score > 0.0 { effect.to } else { effect.from };
+        }
+        let promised = space.settled(promised);
+        let is_new = promised != space.baseline() && self.standing(&promised).is_none();
+        // How much is not known: a baseline between the ends has a part of it. All pairs are used.
+        is_new.then_some((promised, f64::MIN_POSITIVE))
     }
 
     /// What each interval of the proof may miss, so that all of them miss 5 % together: two ends by two objectives are four.

@@ -116,6 +116,19 @@ fn a_corner_that_is_far_better_is_proven_although_no_setting_is_by_itself() {
 }
 
 #[test]
+fn what_the_screening_promises_is_proven_although_no_runs_are_left_to_search() {
+    let space = Space { settings: service().settings[..3].to_vec() };
+    let truth: Truth = |values| Some(1000.0 * values[1] / values[0]);
+    let (conclusion, _) = search(&space, truth, least_runs(3), 1);
+    assert_eq!(
+        conclusion.runs.iter().map(|(phase, _)| *phase).collect::<Vec<_>>(),
+        [Phase::Screening, Phase::Proof]
+    );
+    assert_eq!(conclusion.end, Some(End::Better));
+    assert_eq!(conclusion.winner.unwrap().0[..2], [10.0, 8.0]);
+}
+
+#[test]
 fn what_costs_are_known_does_not_widen_intervals() {
     use tidemark_measure::tuning::Price;
     // The price of memory is not in proportion, so that no straight line would fit it; the throughput is the same whatever is set.
