@@ -177,4 +177,8 @@ impl JobData for Job {
     fn engine(&self) -> &'static str {
         ENGINE
     }
+
+    fn begun_per_s(&self) -> Option<f64> {
+        self.rate
+    }
 }

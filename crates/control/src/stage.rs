@@ -9,7 +9,7 @@ use tidemark_load::engine::OpenError;
 use tidemark_load::stop::SharedStopRequest;
 use tidemark_load::thread_pool;
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{Operation, Stage, State, Work};
+use tidemark_measure::record::{Operation, Planned, Stage, State, Work};
 use tidemark_measure::tally::Tally;
 use tidemark_observe::Observer;
 use tidemark_plan::plan;
@@ -150,7 +150,7 @@ pub(crate) fn planned(plan: &plan::Work) -> Work {
         tally: Tally::default(),
         reported: None,
     });
-    let known = plan.load.planned();
+    let known = Planned { begun_per_s: plan.job.begun_per_s(), ..plan.load.planned() };
     let window = known.window_start_ns.unwrap_or(0)..known.window_end_ns.unwrap_or(0);
     Work {
         name: plan.name.clone(),

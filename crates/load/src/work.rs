@@ -135,6 +135,7 @@ impl Work {
             window_start_ns: fixed(phases.window_start),
             window_end_ns: fixed(phases.window_end),
             operations: self.stop.operations.into_iter().chain(self.operations_of_source()).min(),
+            ..Planned::default()
         }
     }
 }

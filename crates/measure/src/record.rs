@@ -252,6 +252,8 @@ pub struct Planned {
     pub window_end_ns: Option<u64>,
     /// How many operations there are, where they are counted.
     pub operations: Option<u64>,
+    /// How many sequences of its operations, such as lives of volumes, begin in a second at times fixed in advance.
+    pub begun_per_s: Option<f64>,
 }
 
 /// Rounds of a load, before its window or in it, until throughput was steady by the SNIA's rule (SSS PTS 2.0.2, 2.1.24): over five

@@ -18,6 +18,12 @@ pub trait JobData: Clone + PartialEq + fmt::Debug + Serialize + Send + Sync + 's
     fn is_in_process(&self) -> bool {
         false
     }
+
+    /// How many sequences of its operations, such as lives of volumes, begin in a second at times fixed in advance; `None` where each begins
+    /// when the worker's last one has ended, and where operations are no steps of sequences.
+    fn begun_per_s(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// The job of a work, whatever its engine.
@@ -37,6 +43,7 @@ trait Erased: Send + Sync {
     fn engine(&self) -> &str;
     fn is_simulated(&self) -> bool;
     fn is_in_process(&self) -> bool;
+    fn begun_per_s(&self) -> Option<f64>;
     fn duplicate(&self) -> Box<dyn Erased>;
     fn equals(&self, other: &dyn Erased) -> bool;
     fn debug(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result;
@@ -56,6 +63,10 @@ impl<T: JobData> Erased for T {
 
     fn is_in_process(&self) -> bool {
         JobData::is_in_process(self)
+    }
+
+    fn begun_per_s(&self) -> Option<f64> {
+        JobData::begun_per_s(self)
     }
 
     fn duplicate(&self) -> Box<dyn Erased> {
@@ -94,6 +105,10 @@ impl Erased for Packed {
 
     fn is_in_process(&self) -> bool {
         false
+    }
+
+    fn begun_per_s(&self) -> Option<f64> {
+        None
     }
 
     fn duplicate(&self) -> Box<dyn Erased> {
@@ -141,6 +156,11 @@ impl Job {
     /// Whether what serves it runs in the load generator's own process; of a job that is still packed nobody knows.
     pub fn is_in_process(&self) -> bool {
         self.0.is_in_process()
+    }
+
+    /// As [`JobData::begun_per_s`]; of a job that is still packed nobody knows.
+    pub fn begun_per_s(&self) -> Option<f64> {
+        self.0.begun_per_s()
     }
 
     /// The job as its engine sees it; `None` if it is of another engine or still packed.

@@ -1,12 +1,13 @@
 //! What a report says, apart from how it looks: the tables that HTML and Markdown share.
 
 use crate::figures::interruption;
+use crate::offered;
 use crate::table::{Table, Tone};
 use tidemark_judge::words::conduct::Conduct;
 use tidemark_judge::{Finding, Judgement, Severity, Validity, What};
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
 use tidemark_measure::observation::Node;
-use tidemark_measure::record::{EndpointKind, Operation, Provenance, Run, Settling, Stage, State, Work};
+use tidemark_measure::record::{Operation, Provenance, Run, Settling, Stage, State, Work};
 use tidemark_measure::tally::Tally;
 use tidemark_measure::units;
 
@@ -23,7 +24,7 @@ const MOST_DRIVERS: usize = 20;
 const MOST_GAPS: usize = 40;
 
 /// Kinds of operations of a work that are shown one by one where it is told in short.
-const MOST_OPERATIONS: usize = 12;
+pub(crate) const MOST_OPERATIONS: usize = 12;
 
 /// Stages that measure something: they have a section of their own. All others share one.
 pub(crate) fn is_main(stage: &Stage) -> bool {
@@ -56,50 +57,6 @@ pub(crate) fn outcome(stage: &Stage) -> String {
         State::Completed => format!("{} completed in {took}{reason}", stage.id),
         State::Failed => format!("{} FAILED after {took}{reason}", stage.id),
         State::Interrupted => format!("{} was INTERRUPTED after {took}{reason}", stage.id),
-    }
-}
-
-/// What load a work put on, as one sentence.
-pub(crate) fn load(work: &Work) -> String {
-    let window = units::duration_ns(work.window_end_ns.saturating_sub(work.window_start_ns));
-    let workers = units::count(u64::from(work.workers));
-    let plural = if work.workers == 1 { "" } else { "s" };
-    let depth = work.sharing();
-    let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
-    let shown = work.operations.iter().take(if work.operations.len() > MOST_OPERATIONS {
-        0
-    } else {
-        MOST_OPERATIONS
-    });
-    let mix: Vec<String> = shown
-        .map(|operation| match work.operations.len() {
-            1 => operation.label.clone(),
-            _ => {
-                format!("{} {}", units::percent(operation.weight / 100.0).replace(".00", ""), operation.label)
-            }
-        })
-        .collect();
-    let mix = match work.operations.len() {
-        many if many > MOST_OPERATIONS => format!("{many} kinds of operations"),
-        _ => mix.join(", "),
-    };
-    let of = |kind| work.endpoints.iter().filter(|one| one.kind == kind).count() as u64;
-    let instances = match (of(EndpointKind::Instance), of(EndpointKind::Driver), u64::from(work.workers)) {
-        (0 | 1, 0 | 1, _) => String::new(),
-        (0 | 1, all, workers) if workers % all == 0 => {
-            format!(", {} on each of {all} drivers", workers / all)
-        }
-        (0 | 1, all, _) => format!(" on {all} drivers"),
-        (all, _, workers) if workers % all == 0 => format!(", {} on each of {all} instances", workers / all),
-        (all, ..) => format!(" on {all} instances"),
-    };
-    match work.offered_rate {
-        Some(rate) => format!(
-            "Open loop: {} offered{instances} for {window}, at most {} in flight; {mix}",
-            units::rate(rate),
-            units::count(work.slots())
-        ),
-        None => format!("Closed loop: {workers} worker{plural}{depth}{think}{instances} for {window}; {mix}"),
     }
 }
 
@@ -354,7 +311,7 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
     if !work.given_up.is_empty() {
         fact(Tone::Bad, "Given up", work.given_up.clone());
     }
-    fact(Tone::Plain, "Load", load(work));
+    fact(Tone::Plain, "Load", offered::load(work));
     let tone = if interruption(work).is_some() { Tone::Bad } else { Tone::Plain };
     fact(tone, "Longest time without a success", silence_sentence(work));
     let oldest = work.series.iter().max_by_key(|second| second.oldest_in_flight_ns);

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`figures`] | figures as SVG and PNG, for the report, for files and for the console |
 //! | `content` | what a report says: the tables that HTML and Markdown share |
+//! | `offered` | what load a work put on, as a sentence |
 //! | `commits` | the tables about commits to tables |
 //! | `cycles` | the tables about cycles of tables that change |
 //! | `databases`, `drivers` | the tables about databases and drivers |
@@ -30,6 +31,7 @@ mod html;
 mod json;
 mod known;
 mod markdown;
+mod offered;
 mod queries;
 #[cfg(test)]
 mod sample;

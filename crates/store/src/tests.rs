@@ -346,7 +346,7 @@ fn paced() -> Run {
         rate: Some(Rate { points: vec![(0, 0.0), (2_000_000_000, 400.0)] }),
         window_start_ns: Some(2_000_000_000),
         window_end_ns: Some(20_000_000_000),
-        operations: None,
+        ..Planned::default()
     };
     let work = Work { name: "w".into(), workers: 8, planned, ..Work::default() };
     let share = |driver| Share { driver, workers: 4, ..Share::default() };

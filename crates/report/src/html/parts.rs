@@ -2,6 +2,7 @@
 
 use crate::content::{self, bandwidth, capital, percentile_of, succeeded};
 use crate::figures::{Figure, STYLE as FIGURE_STYLE, interruption};
+use crate::offered;
 use crate::table::Table;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use tidemark_judge::{Finding, Severity};
@@ -217,7 +218,7 @@ pub(crate) fn card(stage: &Stage) -> Markup {
         .works
         .iter()
         .max_by_key(|work| work.longest_gap.map_or(0, |longest_gap| longest_gap.length_ns()));
-    let loads: Vec<String> = stage.works.iter().map(content::load).collect();
+    let loads: Vec<String> = stage.works.iter().map(offered::load).collect();
     let failed = format!("{} failed", units::count(sum.failed()));
     html! {
         div class="card" {
