@@ -62,7 +62,7 @@
 //! | | | `listen_drops` | 1/s | connections dropped because nobody accepted them | `/proc/net/netstat` |
 //! | network | `softnet` | `dropped` | 1/s | packets that found the backlog full | `/proc/net/softnet_stat` |
 //! | | | `squeezed` | 1/s | times that the budget ran out with packets left | |
-//! | process | `tidemark`, `ceph-osd.0` ... | `cpu` | cores | | `/proc/PID/stat` |
+//! | process | `tidemark`, `ceph-osd.0`, `postgres.POD` or `.PID` ... | `cpu` | cores | | `/proc/PID/stat` |
 //! | | | `busiest_thread` | share | of a core, by the thread that used most in this second | `/proc/PID/task/*/schedstat` |
 //! | | | `waiting` | threads | ready on average, without a processor; of its 16 busiest threads | |
 //! | | | `load_waiting` | threads | the same of threads that put load on; not there where none is among them | |
@@ -114,11 +114,13 @@
 //! |---|---|
 //! | `cpu`, `pressure`, `memory`, `disk`, `network` | one source each: open files, a pure parser, rates |
 //! | `process`, `threads`, `cgroup`, `files` | likewise, for the named processes |
+//! | `pods` | of which pod a process is, for its name |
 //! | `shaper`, `connections`, `netlink` | traffic shapers and the own TCP connections, which the kernel tells over netlink only |
 //! | `ceph` | admin sockets of daemons, with a thread of their own |
 //! | `host` | processors, memory and network only, on request |
 //! | `sampler` | one sample of all of them; `recorder` turns samples into series |
 //! | `remote`, `server`, `openmetrics`, `wire` | client and server of `tidemark observe` |
+//! | `daemon_set` | how the server is installed on every node of a Kubernetes cluster |
 //! | `catalog` | the table above as data |
 
 mod catalog;
@@ -126,6 +128,7 @@ mod ceph;
 mod cgroup;
 mod connections;
 mod cpu;
+mod daemon_set;
 mod disk;
 mod files;
 mod host;
@@ -135,6 +138,7 @@ mod netlink;
 mod network;
 mod observer;
 mod openmetrics;
+mod pods;
 mod pressure;
 mod process;
 mod reader;
@@ -149,6 +153,7 @@ mod threads;
 mod wire;
 
 pub use cgroup::own_memory_limit;
+pub use daemon_set::{Install, manifests, node};
 pub use host::HostSampler;
 pub use observer::{Glimpse, Observer};
 pub use process::memory_of;

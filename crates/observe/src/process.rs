@@ -1,5 +1,6 @@
 //! Processes: this one, and those of the system under test (`/proc/PID`, proc(5)).
 
+use crate::pods::pod_of;
 use crate::reader::Reader;
 use crate::sample::{Gaps, Sample, rise};
 use crate::threads::Threads;
@@ -121,7 +122,8 @@ impl Processes {
         if self.observed.len() >= MOST {
             return gaps.say(format!("More than {MOST} processes match: the others are not observed."));
         }
-        let mut subject = subject(name, &arguments(pid)).unwrap_or_else(|| format!("{name}.{pid}"));
+        let of_pod = || pod_of(pid).unwrap_or_else(|| pid.to_string());
+        let mut subject = subject(name, &arguments(pid)).unwrap_or_else(|| format!("{name}.{}", of_pod()));
         if self.observed.iter().any(|process| process.subject == subject) {
             subject = format!("{subject}.{pid}");
         }

@@ -169,13 +169,16 @@ pub fn serve(
     if !listen.ip().is_loopback() && token.is_none() {
         return Err(ServeError::Token(listen));
     }
-    if token.as_ref().is_some_and(|token| token.chars().count() < SHORTEST_TOKEN) {
-        return Err(ServeError::Short);
-    }
+    token.as_deref().map_or(Ok(()), long_enough)?;
     let failed = |error| ServeError::Listen(listen, error);
     let listener = TcpListener::bind(listen).map_err(failed)?;
     ready(listener.local_addr().unwrap_or(listen));
     run(listener, options, token, tls, stop).map_err(failed)
+}
+
+/// Whether nobody guesses a token.
+pub(crate) fn long_enough(token: &str) -> Result<(), ServeError> {
+    if token.chars().count() < SHORTEST_TOKEN { Err(ServeError::Short) } else { Ok(()) }
 }
 
 fn run(

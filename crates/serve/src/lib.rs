@@ -40,7 +40,7 @@ mod tls;
 pub use auth::{OwnToken, Tokens};
 pub use drivers::DriverServer;
 pub use options::{Limits, Options, Security, ServeError, Tls};
-pub use tls::{Identity, fingerprint};
+pub use tls::{Identity, SelfSigned, fingerprint};
 
 use auth::{Gate, Guard};
 use std::net::SocketAddr;

@@ -77,6 +77,35 @@ impl Identity {
     }
 }
 
+/// A certificate that vouches for itself, with its key, for a server elsewhere.
+// Not `Debug`: it holds a secret.
+pub struct SelfSigned {
+    /// The certificate, PEM.
+    pub certificate: String,
+    /// Its private key, PEM.
+    pub key: String,
+    /// SHA-256 of the certificate, hexadecimal: by this clients know it, whatever address they reach it by.
+    pub fingerprint: String,
+}
+
+impl SelfSigned {
+    /// Makes one that is never written down here.
+    ///
+    /// # Errors
+    /// [`ServeError::Made`].
+    pub fn once() -> Result<Self, ServeError> {
+        Self::new(Vec::new())
+            .map_err(|error| ServeError::Made { what: "a certificate", reason: error.to_string() })
+    }
+
+    fn new(names: Vec<String>) -> Result<Self, rcgen::Error> {
+        let pair = rcgen::KeyPair::generate()?;
+        let certificate = parameters(names)?.self_signed(&pair)?;
+        let fingerprint = hex(&tidemark_tls::fingerprint(certificate.der()));
+        Ok(Self { certificate: certificate.pem(), key: pair.serialize_pem(), fingerprint })
+    }
+}
+
 /// How a server proves who it is.
 fn server_config(
     chain: Vec<CertificateDer<'static>>,
@@ -111,16 +140,12 @@ fn self_signed(directory: &Path, listen: IpAddr) -> Result<(PathBuf, PathBuf, bo
     if is_there && is_for(&certificate, &names) {
         return Ok((certificate, key, false));
     }
-    let make = || -> Result<(String, String), rcgen::Error> {
-        let pair = rcgen::KeyPair::generate()?;
-        Ok((parameters(names)?.self_signed(&pair)?.pem(), pair.serialize_pem()))
-    };
-    let (certificate_pem, key_pem) =
-        make().map_err(|error| trouble(&certificate, format!("cannot be made: {error}")))?;
+    let made =
+        SelfSigned::new(names).map_err(|error| trouble(&certificate, format!("cannot be made: {error}")))?;
     fs::create_dir_all(directory).map_err(|error| trouble(directory, format!("cannot be made: {error}")))?;
     // The key first: a certificate without its key would be taken for a complete pair of an earlier start.
-    write(&key, &key_pem, 0o600)?;
-    write(&certificate, &certificate_pem, 0o644)?;
+    write(&key, &made.key, 0o600)?;
+    write(&certificate, &made.certificate, 0o644)?;
     Ok((certificate, key, is_there))
 }
 

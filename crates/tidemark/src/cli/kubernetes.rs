@@ -52,6 +52,14 @@ pub(crate) struct On {
     pub(crate) dry_run: bool,
 }
 
+/// A directory of other machines.
+fn absolute(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let is_plain =
+        path.is_absolute() && !path.components().any(|part| part == std::path::Component::ParentDir);
+    if is_plain { Ok(path) } else { Err("write an absolute path without `..`, such as /var/run/ceph".into()) }
+}
+
 /// A cluster, by a context of the kubeconfig; `None`: the current one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -182,6 +190,28 @@ pub(crate) enum KubernetesCommand {
         /// Storage class of the volume [default: the cluster's]
         #[arg(long, value_name = "CLASS", value_parser = class)]
         storage_class: Option<String>,
+    },
+    /// Print what observes every node of a cluster: a DaemonSet of `tidemark observe`, and a Secret with its token and certificate, made
+    /// anew each time. For `kubectl apply -f -`
+    Observers {
+        /// Namespace, which must exist and admit privileged pods
+        #[arg(long, default_value = "default", value_parser = namespace)]
+        namespace: String,
+        /// Image of this program, see `tidemark kubernetes image`
+        #[arg(long, value_name = "NAME", default_value = IMAGE, value_parser = image)]
+        image: String,
+        /// Port on every node
+        #[arg(long, default_value_t = 9750, value_parser = clap::value_parser!(u16).range(1..))]
+        port: u16,
+        /// Process to observe, such as ceph-osd or postgres, in pods and outside; repeatable
+        #[arg(long = "process", value_name = "NAME")]
+        processes: Vec<String>,
+        /// Directory of the nodes with admin sockets of Ceph daemons; repeatable
+        #[arg(long = "ceph-sockets", value_name = "DIR", value_parser = absolute)]
+        ceph_sockets: Vec<PathBuf>,
+        /// Token that clients must send, at least 16 characters; `tidemark run` takes it from the same variable
+        #[arg(long, env = "TIDEMARK_OBSERVE_TOKEN", hide_env_values = true)]
+        token: String,
     },
     /// Remove what runs have left behind whose process was killed
     Clean {

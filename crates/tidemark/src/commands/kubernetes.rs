@@ -11,6 +11,7 @@ use tidemark_claims::leftovers;
 use tidemark_lab::image::Image;
 use tidemark_operator::{Install, manifests};
 use tidemark_pods::{Cluster, Found, Made};
+use tidemark_serve::SelfSigned;
 
 /// How long what a run left behind may take to go.
 const REMOVAL: Duration = Duration::from_secs(120);
@@ -24,6 +25,27 @@ pub(crate) fn kubernetes(command: &KubernetesCommand, terminal: Terminal) -> Res
         KubernetesCommand::Manifests { namespace, image, storage_class } => {
             let install = Install { namespace, image, class: storage_class.as_deref() };
             terminal.print(&manifests(install));
+            Ok(Exit::Done)
+        }
+        KubernetesCommand::Observers { namespace, image, port, processes, ceph_sockets, token } => {
+            let SelfSigned { certificate, key, fingerprint } = SelfSigned::once().map_err(Stop::not_ready)?;
+            let install = tidemark_observe::Install {
+                namespace,
+                image,
+                port: *port,
+                processes,
+                ceph_sockets,
+                token,
+                certificate: &certificate,
+                key: &key,
+                fingerprint: &fingerprint,
+            };
+            terminal.print(&tidemark_observe::manifests(install).map_err(Stop::usage)?);
+            let node = tidemark_observe::node("NODE", *port, &fingerprint);
+            terminal.remark(&format!(
+                "documents name each node by its address: observe: {{nodes: [\"{node}\"]}}; and the command that runs them has the token in \
+                 TIDEMARK_OBSERVE_TOKEN"
+            ));
             Ok(Exit::Done)
         }
         KubernetesCommand::Clean { runs, all, context, namespace } => {
