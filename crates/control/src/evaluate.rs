@@ -67,6 +67,8 @@ pub enum EvaluationEvent<'a> {
     SettingUp(&'a str),
     /// An arm is being taken down.
     TakingDown(&'a str),
+    /// A search puts its baseline's settings, which these are, into effect again.
+    GoingBack(&'a str),
     /// A line of output of what sets an arm up or takes it down.
     Output(&'a str),
     /// A run starts.
@@ -140,6 +142,8 @@ pub fn evaluate(
         runs: Vec::new(),
         done: HashMap::new(),
         before: 0,
+        up: None,
+        is_astray: false,
         health: Health::Well,
     };
     evaluator.resume()?;
@@ -147,6 +151,7 @@ pub fn evaluate(
         Some(_) => evaluator.tune(sink),
         None => evaluator.measure_and_search(sink),
     };
+    let back = evaluator.go_back(sink);
     let down = evaluator.take_all_down(sink);
     evaluator.record.state = match &ended {
         Ok(true) => State::Completed,
@@ -161,9 +166,11 @@ pub fn evaluate(
             (0, _) | (_, 0) => String::new(),
             (id, runs) => format!("\n{runs} runs are kept in e{id}; start it again to resume"),
         };
-        return Err(ExecuteError(error + &resume));
+        let back = back.err().map(|ExecuteError(error)| format!("\n{error}")).unwrap_or_default();
+        return Err(ExecuteError(error + &back + &resume));
     }
-    Ok(Evaluated { evaluation: evaluator.record, runs: evaluator.runs, fresh, trouble: down.and(kept).err() })
+    let trouble = back.and(down).and(kept).err();
+    Ok(Evaluated { evaluation: evaluator.record, runs: evaluator.runs, fresh, trouble })
 }
 
 /// The record of an evaluation that begins.
@@ -218,6 +225,10 @@ struct Evaluator<'a> {
     done: HashMap<String, usize>,
     /// How many of the runs an earlier start has measured.
     before: usize,
+    /// The arm that a search has set up last.
+    up: Option<usize>,
+    /// Whether settings of a search may be in effect that are not its baseline's.
+    is_astray: bool,
     /// What the storage was like in the last run of a search.
     health: Health,
 }

@@ -230,6 +230,51 @@ fn settings_with_which_the_storage_is_not_well_are_dropped_and_data_at_risk_end_
 }
 
 #[test]
+fn settings_that_would_outlive_a_search_are_the_baselines_at_its_end() {
+    let place = Place::new();
+    let log = place.path("log");
+    // What is set stays set, and is the last line of the log.
+    let text = |more: &str, tune: &str| {
+        let arm = format!("    set_up: '{more} echo limit=$limit >> {}'\n{LIMITED}", log.display());
+        document(&arm, LIMIT, 36).replace("tune:\n", &format!("tune:\n{tune}"))
+    };
+    let tune = |text: &str| {
+        let _ = std::fs::remove_file(&log);
+        place.tidemark(&["tune", place.write("outside.yaml", text).to_str().unwrap(), "--run-commands"])
+    };
+    let last = || std::fs::read_to_string(&log).unwrap_or_default().lines().last().map(str::to_owned);
+    let now = || last().unwrap_or_default();
+    let at_risk = "health: '[ $limit -lt 150 ] || exit 3'\n    set_up";
+
+    let output = tune(&text("", "  budget: 2s\n"));
+    assert_eq!(now(), "limit=50", "{}", output.stderr);
+    let output = tune(&text("", "").replace("set_up", at_risk));
+    assert_eq!((output.code, now().as_str()), (3, "limit=50"), "{}", output.stderr);
+    assert!(output.stderr.contains("back to the baseline's settings: limit 50, kib 2"), "{}", output.stderr);
+    let own = text("", "").replace("set_up", &at_risk.replace("set_up", "tear_down: 'true'\n    set_up"));
+    assert_eq!(tune(&own).code, 3);
+    assert_ne!(now(), "limit=50", "an arm that takes back by itself what it has set is not set up once more");
+    let stuck = format!("if grep -q limit=[12] {}; then echo stuck; exit 1; fi;", log.display());
+    let output = tune(&text(&stuck, "").replace("set_up", at_risk));
+    assert!(output.code == 3 && output.stderr.contains("data are at risk"), "{}", output.stderr);
+    assert!(output.stderr.contains("stuck\nput them back by hand: limit 50, kib 2"), "{}", output.stderr);
+
+    let _ = std::fs::remove_file(&log);
+    let file = place.write("stopped.yaml", &text("", ""));
+    let mut child = place.start(&["tune", file.to_str().unwrap(), "--run-commands"]);
+    let began = Instant::now();
+    while now().is_empty() || now() == "limit=50" {
+        assert!(began.elapsed() < Duration::from_secs(120), "nothing else is tried");
+        assert!(child.try_wait().unwrap().is_none(), "there is a trial to be stopped in");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let stopped = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(stopped.unwrap().success());
+    child.wait().unwrap();
+    assert_eq!(now(), "limit=50");
+}
+
+#[test]
 fn settings_with_which_the_storage_takes_too_long_to_recover_are_dropped_with_their_time() {
     let place = Place::new();
     let search = |wait: &str| {
