@@ -410,6 +410,17 @@ impl Evaluator<'_> {
         if sink.stop_request() > StopRequest::None || !self.ready(cell.arm, sink)? {
             return Ok(None);
         }
+        self.run(cell, fingerprint, of, sink)
+    }
+
+    /// Runs a cell on its arm, which is ready. Returns the index of its run; `None` when the user stopped it.
+    fn run(
+        &mut self,
+        cell: &CellPlace,
+        fingerprint: String,
+        of: Option<usize>,
+        sink: &mut dyn EvaluationSink,
+    ) -> Result<Option<usize>, ExecuteError> {
         let plan = self.plan(cell, &self.arms[cell.arm])?;
         let load = &self.document.loads[cell.load];
         let member = Member {

@@ -330,25 +330,35 @@ fn a_search_keeps_to_its_time() {
 }
 
 #[test]
-fn settings_that_cannot_be_set_up_are_named_and_do_not_win() {
-    let place = Place::new();
-    let arm = "    set_up: [\"[ $limit -lt 150 ] || { echo too much; exit 1; }\"]\n    \
-               target: {kind: embedded, limit: \"${limit}/s\"}\n";
-    let file = place.write("refused.yaml", &document(arm, LIMIT, 36));
-    let output = place.tidemark(&["tune", file.to_str().unwrap(), "--json", "--run-commands"]);
-    let found = event(&output);
-    let search = &found["evaluation"]["search"];
-    let winner = search["winner"][0].as_f64();
-    assert!(winner.is_none_or(|limit| limit < 150.0), "{search:#}");
-    let tried = found["evaluation"]["evaluation"]["tuning"]["tried"].as_array().unwrap();
-    let refused = |one: &&Value| !one["refused"].as_str().unwrap().is_empty();
-    for one in tried.iter().filter(refused) {
-        assert!(one["refused"].as_str().unwrap().contains("too much"), "{one}");
-        assert!(one["configuration"][0].as_f64().unwrap() >= 150.0, "{one}");
+fn settings_that_cannot_be_set_up_or_reset_are_named_and_do_not_win() {
+    for (key, runs) in [("set_up", 36), ("reset", 30)] {
+        let place = Place::new();
+        let arm = format!(
+            "    {key}: [\"[ $limit -lt 150 ] || {{ echo too much; exit 1; }}\"]\n    \
+             target: {{kind: embedded, limit: \"${{limit}}/s\"}}\n"
+        );
+        let file = place.write("refused.yaml", &document(&arm, LIMIT, runs));
+        let output = place.tidemark(&["tune", file.to_str().unwrap(), "--json", "--run-commands"]);
+        let found = event(&output);
+        let search = &found["evaluation"]["search"];
+        let winner = search["winner"][0].as_f64();
+        assert!(winner.is_none_or(|limit| limit < 150.0), "{search:#}");
+        let tried = found["evaluation"]["evaluation"]["tuning"]["tried"].as_array().unwrap();
+        let refused = |one: &&Value| !one["refused"].as_str().unwrap().is_empty();
+        for one in tried.iter().filter(refused) {
+            let why = one["refused"].as_str().unwrap();
+            assert!(why.contains("too much") && why.contains(&format!("{key}: ")), "{one}");
+            assert!(one["configuration"][0].as_f64().unwrap() >= 150.0, "{one}");
+        }
+        assert!(tried.iter().any(|one| refused(&one)), "{tried:?}");
+        let words = place.tidemark(&["report", "last", "--format", "md"]);
+        assert!(words.stdout.contains("was dropped: it could not be set up"), "{}", words.stdout);
     }
-    assert!(tried.iter().any(|one| refused(&one)), "{tried:?}");
-    let words = place.tidemark(&["report", "last", "--format", "md"]);
-    assert!(words.stdout.contains("was dropped: it could not be set up"), "{}", words.stdout);
+    let place = Place::new();
+    let file = place.write("never.yaml", &document(&format!("    reset: 'false'\n{LIMITED}"), LIMIT, 30));
+    let output = place.tidemark(&["tune", file.to_str().unwrap(), "--run-commands"]);
+    let why = "the baseline does not work: it could not be set up: arm `now`: reset: `false` failed";
+    assert!(output.code == 3 && output.stderr.contains(why), "{}", output.stderr);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::arm::{Arm, Recovered};
 use super::{
     CellPlace, Evaluation, EvaluationEvent, EvaluationSink, Evaluator, ExecuteError, Member, Run, State,
 };
+use crate::event::StopRequest;
 use std::time::{Duration, Instant};
 use tidemark_measure::evaluation as record;
 use tidemark_measure::tuning::{Configuration, TakesEffect, Tried, Tuning};
@@ -64,8 +65,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Measures a trial; false when the user stopped it. Settings that cannot be set up, or with which the storage is not well or does not
-    /// recover in time, are dropped, unless they are the baseline's. Once time is over, nothing but the proof is measured.
+    /// Measures a trial; false when the user stopped it. Settings that cannot be set up or reset, or with which the storage is not well
+    /// or does not recover in time, are dropped, unless they are the baseline's. Once time is over, nothing but the proof is measured.
     fn try_it(&mut self, trial: &Trial, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
         let index = self.arm_of(trial)?;
         if !self.tuning().tried[index].refused.is_empty() {
@@ -73,14 +74,15 @@ impl Evaluator<'_> {
             return Ok(true);
         }
         let cell = CellPlace { arm: index, load: 0, level: level(&self.document), repeat: trial.repeat };
-        if self.done.contains_key(&self.fingerprint(&cell)) {
+        let fingerprint = self.fingerprint(&cell);
+        if self.done.contains_key(&fingerprint) {
             return Ok(true);
         }
         let began = Instant::now();
         let is_baseline = trial.configuration == self.tuning().space.baseline();
         self.is_astray |= !is_baseline;
         let changed = self.change_to(index, sink);
-        let is_up = match changed.and_then(|()| self.bring_up(index, sink)) {
+        let is_up = match changed.and_then(|()| self.ready(index, sink)) {
             Ok(true) => {
                 self.is_astray = !is_baseline;
                 true
@@ -93,8 +95,11 @@ impl Evaluator<'_> {
                 false
             }
         };
+        if sink.stop_request() > StopRequest::None {
+            return Ok(false);
+        }
         let of = self.tuning().budget() as usize;
-        let mut is_measured = !is_up || self.measure(&cell, Some(of), sink)?.is_some();
+        let mut is_measured = !is_up || self.run(&cell, fingerprint, Some(of), sink)?.is_some();
         if is_up && is_measured && self.health == Health::Well {
             is_measured = self.recover(index, sink)?;
         }
