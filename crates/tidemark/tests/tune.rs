@@ -63,6 +63,12 @@ fn a_planted_setting_is_found_and_quantified_and_proven_afresh() {
         "{settings}"
     );
 
+    let read = place.tidemark(&["tune", file, "--apply", found["settings"].as_str().unwrap()]);
+    assert!(read.code == 3 && read.stderr.contains("the arm has no commands"), "{}", read.stderr);
+
+    // What an hour costs is another question's.
+    let priced = document(LIMITED, LIMIT, 36).replace("tune:\n", "tune:\n  price: {hour: 1}\n");
+    std::fs::write(file, priced).unwrap();
     let again = place.tidemark(&["tune", file, "--json"]);
     assert_eq!(started(&again), 0, "all of it is there already");
     assert_eq!(event(&again)["evaluation"]["search"], *search);
@@ -153,7 +159,9 @@ fn commands_apply_what_was_found_and_undo_it() {
     );
     let original = "limit=50\nother=1\nserver_password=abc\n";
     std::fs::write(&conf, original).unwrap();
-    let file = place.write("commands.yaml", &document(&arm, LIMIT, 30));
+    // What it finds in this time, if anything, does not matter: the settings to apply are written below.
+    let text = document(&arm, LIMIT, 30).replace("tune:\n", "tune:\n  budget: 2s\n");
+    let file = place.write("commands.yaml", &text);
     let file = file.to_str().unwrap();
     let refused = place.tidemark(&["tune", file]);
     assert!(refused.code == 3 && refused.stderr.contains("--run-commands"), "{}", refused.stderr);
@@ -165,14 +173,15 @@ fn commands_apply_what_was_found_and_undo_it() {
         dry.stderr
     );
     let output = place.tidemark(&["tune", file, "--json", "--run-commands"]);
-    let found = event(&output);
-    assert_eq!(found["evaluation"]["search"]["end"], "better", "{}", output.stderr);
+    assert!(started(&output) > 0, "{}", output.stderr);
     let now = || std::fs::read_to_string(&conf).unwrap();
     assert_eq!(now(), original, "the search has left everything as it was");
-    let settings = found["settings"].as_str().unwrap();
+    let better =
+        "of: planted\nsearch: e1, begun then\napply: {limit: 200, kib: 3}\nundo: {limit: 50, kib: 2}\n";
+    let settings = place.write("better.yaml", better);
+    let settings = settings.to_str().unwrap();
     let tune = |arguments: &[&str]| place.tidemark(&[&["tune", file, "--run-commands"], arguments].concat());
-    let others = std::fs::read_to_string(settings).unwrap().replacen("of: \"", "of: \"another-", 1);
-    let others = place.write("others.yaml", &others);
+    let others = place.write("others.yaml", &better.replace("of: ", "of: another-"));
     let refused = tune(&["--apply", others.to_str().unwrap()]);
     assert!(refused.code == 2 && refused.stderr.contains("the settings of `another-"), "{}", refused.stderr);
     assert_eq!(now(), original);
@@ -182,19 +191,31 @@ fn commands_apply_what_was_found_and_undo_it() {
     let applied = event(&applied);
     let change = &applied["changes"][0];
     assert!(applied["changes"].as_array().unwrap().len() == 1 && applied["in_effect"] == 3, "{applied}");
-    assert_eq!((&change["name"], &change["before"]), (&"limit".into(), &"50".into()), "{applied}");
+    assert_eq!((&change["before"], &change["after"]), (&"50".into(), &"200".into()), "{applied}");
     let kept = std::fs::read_to_string(applied["before"].as_str().unwrap()).unwrap();
     assert!(kept.contains("\"limit\": \"50\"") && !kept.contains("abc"), "{kept}");
+
+    // Another search's settings in the same file do not change what an undo leads to.
+    std::fs::write(settings, better.replace("begun then", "begun later")).unwrap();
+    for what in ["--apply", "--undo"] {
+        let refused = tune(&[what, settings]);
+        let whose = "it belongs to another search, `planted` (e1, begun then)";
+        assert!(refused.code == 2 && refused.stderr.contains(whose), "{}", refused.stderr);
+    }
+    std::fs::write(settings, better).unwrap();
 
     // Somebody else changes something meanwhile: that is not as it was.
     std::fs::write(&conf, now().replace("other=1", "other=2")).unwrap();
     let undone = tune(&["--undo", settings]);
     assert!(undone.code == 1 && undone.stdout.contains("NOT UNDONE: 1 settings"), "{}", undone.stdout);
+    let secret = "not compared: server_password, whose value is a secret";
+    assert!(undone.stdout.contains(secret), "{}", undone.stdout);
     std::fs::write(&conf, now().replace("other=2", "other=1")).unwrap();
     let undone = tune(&["--undo", settings, "--json"]);
     assert_eq!(undone.code, 0, "{}", undone.stderr);
     let proof = &event(&undone)["proof"];
-    assert!(proof["is_as_before"] == true && proof["compared"] == 3, "{proof}");
+    assert!(proof["is_as_before"] == true && proof["compared"] == 2, "{proof}");
+    assert_eq!(proof["not_compared"], serde_json::json!(["server_password"]));
     assert_eq!(now(), original);
     assert!(!std::path::Path::new(applied["before"].as_str().unwrap()).exists());
     let again = tune(&["--undo", settings]);
