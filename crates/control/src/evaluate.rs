@@ -22,6 +22,7 @@ use tidemark_judge::evaluation::{counts, half_width, side};
 use tidemark_judge::knee::{self, Expected, Seen, Side};
 use tidemark_measure::evaluation::{self as record, Member, REPEATS_LEAST, Search};
 use tidemark_measure::record::{Provenance, Run, State};
+use tidemark_measure::tuning::Tuning;
 use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order};
 use tidemark_plan::plan::Plan;
 use tidemark_plan::provisioner::Health;
@@ -265,6 +266,8 @@ impl Evaluator<'_> {
         let (kept, stale): (Vec<Run>, Vec<Run>) =
             store.runs_of(earlier.id).map_err(trouble)?.into_iter().partition(holds);
         if let Some(tuning) = earlier.tuning {
+            let price = self.record.tuning.take().and_then(|asked| asked.price);
+            let tuning = Tuning { price, ..tuning };
             (self.record.tuning, self.record.arms) = (Some(tuning), earlier.arms.clone());
         }
         inherit_labels(&mut self.record.arms, &earlier.arms, &kept);

@@ -419,9 +419,22 @@ fn what_cannot_be_searched_is_refused_with_its_line() {
     assert!(priced("  objective: price\n").contains("has no `price`"));
     assert!(priced("  price: {each: {cpus: 1}}\n").contains("there is no setting `cpus`"));
     assert!(priced("  price: {hour: 0}\n").contains("an hour may cost nothing"));
+    let much = priced("  price: {hour: 1.7e308}\n");
+    assert!(much.contains("`hour`: '1.7e308' is too much") && much.contains("at most 1e9"), "{much}");
+    assert!(priced("  price: {each: {limit: 1e10}}\n").contains("`each`: `limit`: '1e10' is too much"));
+    assert!(
+        priced("  price: {hour: 1, each: {limit: 1e9}}\n")
+            .contains("more than 1e9 with the most of everything")
+    );
+    assert!(priced("  objective: []\n").contains("`objective` names nothing"));
     assert!(priced("  objective: [p99, p99]\n").contains("one or two different objectives"));
     assert!(priced("  recovery: 10s\n").contains("`recover` and `recovery` belong together"));
-    assert!(refused(LIMITED, LIMIT, 18).contains("take at least 21 runs"));
+    let twice = "    - {name: kind, choice: [a, b, a], baseline: a}\n";
+    assert!(refused(LIMITED, &(LIMIT.to_owned() + twice), 60).contains("`choice` of `kind` has 'a' twice"));
+    assert!(refused(LIMITED, LIMIT, 20).contains("`runs`"), "no search does with less than 21");
+    let four = "    - {name: a, choice: [\"1\", \"2\"], baseline: \"1\"}\n    - {name: b, choice: [\"1\", \"2\"], baseline: \"1\"}\n";
+    let arm = format!("    set_up: 'echo $a $b'\n{LIMITED}");
+    assert!(refused(&arm, &(LIMIT.to_owned() + four), 29).contains("4 settings take at least 30 runs"));
 }
 
 #[test]
