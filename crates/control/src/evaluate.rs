@@ -22,6 +22,7 @@ use tidemark_judge::evaluation::{counts, half_width, side};
 use tidemark_judge::knee::{self, Expected, Seen, Side};
 use tidemark_measure::evaluation::{self as record, Member, REPEATS_LEAST, Search};
 use tidemark_measure::record::{Provenance, Run, State};
+use tidemark_measure::tuning::Tuning;
 use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order};
 use tidemark_plan::plan::Plan;
 use tidemark_plan::provisioner::Health;
@@ -67,6 +68,8 @@ pub enum EvaluationEvent<'a> {
     SettingUp(&'a str),
     /// An arm is being taken down.
     TakingDown(&'a str),
+    /// A search puts its baseline's settings, which these are, into effect again.
+    GoingBack(&'a str),
     /// A line of output of what sets an arm up or takes it down.
     Output(&'a str),
     /// A run starts.
@@ -140,6 +143,8 @@ pub fn evaluate(
         runs: Vec::new(),
         done: HashMap::new(),
         before: 0,
+        up: None,
+        is_astray: false,
         health: Health::Well,
     };
     evaluator.resume()?;
@@ -147,6 +152,7 @@ pub fn evaluate(
         Some(_) => evaluator.tune(sink),
         None => evaluator.measure_and_search(sink),
     };
+    let back = evaluator.go_back(sink);
     let down = evaluator.take_all_down(sink);
     evaluator.record.state = match &ended {
         Ok(true) => State::Completed,
@@ -161,9 +167,11 @@ pub fn evaluate(
             (0, _) | (_, 0) => String::new(),
             (id, runs) => format!("\n{runs} runs are kept in e{id}; start it again to resume"),
         };
-        return Err(ExecuteError(error + &resume));
+        let back = back.err().map(|ExecuteError(error)| format!("\n{error}")).unwrap_or_default();
+        return Err(ExecuteError(error + &back + &resume));
     }
-    Ok(Evaluated { evaluation: evaluator.record, runs: evaluator.runs, fresh, trouble: down.and(kept).err() })
+    let trouble = back.and(down).and(kept).err();
+    Ok(Evaluated { evaluation: evaluator.record, runs: evaluator.runs, fresh, trouble })
 }
 
 /// The record of an evaluation that begins.
@@ -218,6 +226,10 @@ struct Evaluator<'a> {
     done: HashMap<String, usize>,
     /// How many of the runs an earlier start has measured.
     before: usize,
+    /// The arm that a search has set up last.
+    up: Option<usize>,
+    /// Whether settings of a search may be in effect that are not its baseline's.
+    is_astray: bool,
     /// What the storage was like in the last run of a search.
     health: Health,
 }
@@ -254,6 +266,8 @@ impl Evaluator<'_> {
         let (kept, stale): (Vec<Run>, Vec<Run>) =
             store.runs_of(earlier.id).map_err(trouble)?.into_iter().partition(holds);
         if let Some(tuning) = earlier.tuning {
+            let price = self.record.tuning.take().and_then(|asked| asked.price);
+            let tuning = Tuning { price, ..tuning };
             (self.record.tuning, self.record.arms) = (Some(tuning), earlier.arms.clone());
         }
         inherit_labels(&mut self.record.arms, &earlier.arms, &kept);
@@ -399,6 +413,17 @@ impl Evaluator<'_> {
         if sink.stop_request() > StopRequest::None || !self.ready(cell.arm, sink)? {
             return Ok(None);
         }
+        self.run(cell, fingerprint, of, sink)
+    }
+
+    /// Runs a cell on its arm, which is ready. Returns the index of its run; `None` when the user stopped it.
+    fn run(
+        &mut self,
+        cell: &CellPlace,
+        fingerprint: String,
+        of: Option<usize>,
+        sink: &mut dyn EvaluationSink,
+    ) -> Result<Option<usize>, ExecuteError> {
         let plan = self.plan(cell, &self.arms[cell.arm])?;
         let load = &self.document.loads[cell.load];
         let member = Member {

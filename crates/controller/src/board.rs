@@ -16,6 +16,7 @@ pub(crate) fn take(board: &mut LiveBoard, event: &EvaluationEvent<'_>) {
     match event {
         EvaluationEvent::Started { done, .. } => board.done = *done as u64,
         EvaluationEvent::SettingUp(arm) => board.phase = format!("setting up {arm}"),
+        EvaluationEvent::GoingBack(_) => board.phase = "going back to the baseline's settings".into(),
         EvaluationEvent::TakingDown(arm) => {
             (board.phase, board.now) = (format!("taking down {arm}"), None);
         }

@@ -325,7 +325,8 @@ pub struct Tried {
 }
 
 impl Tuning {
-    /// Whether another search asks the same, whatever they have tried.
+    /// Whether another search asks the same, whatever they have tried. What an hour costs matters if the price is to become better: it then
+    /// decides which settings are tried and proven, and a proof compares neighbours.
     pub fn asks_the_same(&self, other: &Self) -> bool {
         let asked = |one: &Self| {
             (one.objective, one.second, one.runs, one.time_ns, one.memory_bytes, one.recovery_ns)
@@ -333,7 +334,7 @@ impl Tuning {
         asked(self) == asked(other)
             && self.space == other.space
             && self.margin == other.margin
-            && self.price == other.price
+            && (self.price == other.price || !self.objectives().contains(&Objective::Price))
     }
 
     /// What is to become better: one objective, or two.
@@ -403,5 +404,18 @@ mod tests {
         assert_eq!(space.settled(Configuration(vec![1.0, 9.0])).0, [1.0, 9.0]);
         assert_eq!(space.label(&Configuration(vec![1.0, 9.0])), "codec zstd, level 9");
         assert_eq!(space.label(&space.baseline()), "baseline");
+    }
+
+    #[test]
+    fn a_price_makes_another_search_if_it_is_an_objective() {
+        let priced = |hour: f64, second| Tuning {
+            second,
+            price: Some(Price { hour, each: Vec::new() }),
+            ..Tuning::default()
+        };
+        let front = Some(Objective::Price);
+        assert!(priced(1.0, None).asks_the_same(&priced(2.0, None)));
+        assert!(priced(1.0, front).asks_the_same(&priced(1.0, front)));
+        assert!(!priced(1.0, front).asks_the_same(&priced(2.0, front)));
     }
 }

@@ -63,6 +63,12 @@ fn a_planted_setting_is_found_and_quantified_and_proven_afresh() {
         "{settings}"
     );
 
+    let read = place.tidemark(&["tune", file, "--apply", found["settings"].as_str().unwrap()]);
+    assert!(read.code == 3 && read.stderr.contains("the arm has no commands"), "{}", read.stderr);
+
+    // What an hour costs is another question's.
+    let priced = document(LIMITED, LIMIT, 36).replace("tune:\n", "tune:\n  price: {hour: 1}\n");
+    std::fs::write(file, priced).unwrap();
     let again = place.tidemark(&["tune", file, "--json"]);
     assert_eq!(started(&again), 0, "all of it is there already");
     assert_eq!(event(&again)["evaluation"]["search"], *search);
@@ -153,7 +159,9 @@ fn commands_apply_what_was_found_and_undo_it() {
     );
     let original = "limit=50\nother=1\nserver_password=abc\n";
     std::fs::write(&conf, original).unwrap();
-    let file = place.write("commands.yaml", &document(&arm, LIMIT, 30));
+    // What it finds in this time, if anything, does not matter: the settings to apply are written below.
+    let text = document(&arm, LIMIT, 30).replace("tune:\n", "tune:\n  budget: 2s\n");
+    let file = place.write("commands.yaml", &text);
     let file = file.to_str().unwrap();
     let refused = place.tidemark(&["tune", file]);
     assert!(refused.code == 3 && refused.stderr.contains("--run-commands"), "{}", refused.stderr);
@@ -165,14 +173,15 @@ fn commands_apply_what_was_found_and_undo_it() {
         dry.stderr
     );
     let output = place.tidemark(&["tune", file, "--json", "--run-commands"]);
-    let found = event(&output);
-    assert_eq!(found["evaluation"]["search"]["end"], "better", "{}", output.stderr);
+    assert!(started(&output) > 0, "{}", output.stderr);
     let now = || std::fs::read_to_string(&conf).unwrap();
     assert_eq!(now(), original, "the search has left everything as it was");
-    let settings = found["settings"].as_str().unwrap();
+    let better =
+        "of: planted\nsearch: e1, begun then\napply: {limit: 200, kib: 3}\nundo: {limit: 50, kib: 2}\n";
+    let settings = place.write("better.yaml", better);
+    let settings = settings.to_str().unwrap();
     let tune = |arguments: &[&str]| place.tidemark(&[&["tune", file, "--run-commands"], arguments].concat());
-    let others = std::fs::read_to_string(settings).unwrap().replacen("of: \"", "of: \"another-", 1);
-    let others = place.write("others.yaml", &others);
+    let others = place.write("others.yaml", &better.replace("of: ", "of: another-"));
     let refused = tune(&["--apply", others.to_str().unwrap()]);
     assert!(refused.code == 2 && refused.stderr.contains("the settings of `another-"), "{}", refused.stderr);
     assert_eq!(now(), original);
@@ -182,19 +191,31 @@ fn commands_apply_what_was_found_and_undo_it() {
     let applied = event(&applied);
     let change = &applied["changes"][0];
     assert!(applied["changes"].as_array().unwrap().len() == 1 && applied["in_effect"] == 3, "{applied}");
-    assert_eq!((&change["name"], &change["before"]), (&"limit".into(), &"50".into()), "{applied}");
+    assert_eq!((&change["before"], &change["after"]), (&"50".into(), &"200".into()), "{applied}");
     let kept = std::fs::read_to_string(applied["before"].as_str().unwrap()).unwrap();
     assert!(kept.contains("\"limit\": \"50\"") && !kept.contains("abc"), "{kept}");
+
+    // Another search's settings in the same file do not change what an undo leads to.
+    std::fs::write(settings, better.replace("begun then", "begun later")).unwrap();
+    for what in ["--apply", "--undo"] {
+        let refused = tune(&[what, settings]);
+        let whose = "it belongs to another search, `planted` (e1, begun then)";
+        assert!(refused.code == 2 && refused.stderr.contains(whose), "{}", refused.stderr);
+    }
+    std::fs::write(settings, better).unwrap();
 
     // Somebody else changes something meanwhile: that is not as it was.
     std::fs::write(&conf, now().replace("other=1", "other=2")).unwrap();
     let undone = tune(&["--undo", settings]);
     assert!(undone.code == 1 && undone.stdout.contains("NOT UNDONE: 1 settings"), "{}", undone.stdout);
+    let secret = "not compared: server_password, whose value is a secret";
+    assert!(undone.stdout.contains(secret), "{}", undone.stdout);
     std::fs::write(&conf, now().replace("other=2", "other=1")).unwrap();
     let undone = tune(&["--undo", settings, "--json"]);
     assert_eq!(undone.code, 0, "{}", undone.stderr);
     let proof = &event(&undone)["proof"];
-    assert!(proof["is_as_before"] == true && proof["compared"] == 3, "{proof}");
+    assert!(proof["is_as_before"] == true && proof["compared"] == 2, "{proof}");
+    assert_eq!(proof["not_compared"], serde_json::json!(["server_password"]));
     assert_eq!(now(), original);
     assert!(!std::path::Path::new(applied["before"].as_str().unwrap()).exists());
     let again = tune(&["--undo", settings]);
@@ -227,6 +248,51 @@ fn settings_with_which_the_storage_is_not_well_are_dropped_and_data_at_risk_end_
         "{}",
         output.stderr
     );
+}
+
+#[test]
+fn settings_that_would_outlive_a_search_are_the_baselines_at_its_end() {
+    let place = Place::new();
+    let log = place.path("log");
+    // What is set stays set, and is the last line of the log.
+    let text = |more: &str, tune: &str| {
+        let arm = format!("    set_up: '{more} echo limit=$limit >> {}'\n{LIMITED}", log.display());
+        document(&arm, LIMIT, 36).replace("tune:\n", &format!("tune:\n{tune}"))
+    };
+    let tune = |text: &str| {
+        let _ = std::fs::remove_file(&log);
+        place.tidemark(&["tune", place.write("outside.yaml", text).to_str().unwrap(), "--run-commands"])
+    };
+    let last = || std::fs::read_to_string(&log).unwrap_or_default().lines().last().map(str::to_owned);
+    let now = || last().unwrap_or_default();
+    let at_risk = "health: '[ $limit -lt 150 ] || exit 3'\n    set_up";
+
+    let output = tune(&text("", "  budget: 2s\n"));
+    assert_eq!(now(), "limit=50", "{}", output.stderr);
+    let output = tune(&text("", "").replace("set_up", at_risk));
+    assert_eq!((output.code, now().as_str()), (3, "limit=50"), "{}", output.stderr);
+    assert!(output.stderr.contains("back to the baseline's settings: limit 50, kib 2"), "{}", output.stderr);
+    let own = text("", "").replace("set_up", &at_risk.replace("set_up", "tear_down: 'true'\n    set_up"));
+    assert_eq!(tune(&own).code, 3);
+    assert_ne!(now(), "limit=50", "an arm that takes back by itself what it has set is not set up once more");
+    let stuck = format!("if grep -q limit=[12] {}; then echo stuck; exit 1; fi;", log.display());
+    let output = tune(&text(&stuck, "").replace("set_up", at_risk));
+    assert!(output.code == 3 && output.stderr.contains("data are at risk"), "{}", output.stderr);
+    assert!(output.stderr.contains("stuck\nput them back by hand: limit 50, kib 2"), "{}", output.stderr);
+
+    let _ = std::fs::remove_file(&log);
+    let file = place.write("stopped.yaml", &text("", ""));
+    let mut child = place.start(&["tune", file.to_str().unwrap(), "--run-commands"]);
+    let began = Instant::now();
+    while now().is_empty() || now() == "limit=50" {
+        assert!(began.elapsed() < Duration::from_secs(120), "nothing else is tried");
+        assert!(child.try_wait().unwrap().is_none(), "there is a trial to be stopped in");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let stopped = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(stopped.unwrap().success());
+    child.wait().unwrap();
+    assert_eq!(now(), "limit=50");
 }
 
 #[test]
@@ -285,25 +351,35 @@ fn a_search_keeps_to_its_time() {
 }
 
 #[test]
-fn settings_that_cannot_be_set_up_are_named_and_do_not_win() {
-    let place = Place::new();
-    let arm = "    set_up: [\"[ $limit -lt 150 ] || { echo too much; exit 1; }\"]\n    \
-               target: {kind: embedded, limit: \"${limit}/s\"}\n";
-    let file = place.write("refused.yaml", &document(arm, LIMIT, 36));
-    let output = place.tidemark(&["tune", file.to_str().unwrap(), "--json", "--run-commands"]);
-    let found = event(&output);
-    let search = &found["evaluation"]["search"];
-    let winner = search["winner"][0].as_f64();
-    assert!(winner.is_none_or(|limit| limit < 150.0), "{search:#}");
-    let tried = found["evaluation"]["evaluation"]["tuning"]["tried"].as_array().unwrap();
-    let refused = |one: &&Value| !one["refused"].as_str().unwrap().is_empty();
-    for one in tried.iter().filter(refused) {
-        assert!(one["refused"].as_str().unwrap().contains("too much"), "{one}");
-        assert!(one["configuration"][0].as_f64().unwrap() >= 150.0, "{one}");
+fn settings_that_cannot_be_set_up_or_reset_are_named_and_do_not_win() {
+    for (key, runs) in [("set_up", 36), ("reset", 30)] {
+        let place = Place::new();
+        let arm = format!(
+            "    {key}: [\"[ $limit -lt 150 ] || {{ echo too much; exit 1; }}\"]\n    \
+             target: {{kind: embedded, limit: \"${{limit}}/s\"}}\n"
+        );
+        let file = place.write("refused.yaml", &document(&arm, LIMIT, runs));
+        let output = place.tidemark(&["tune", file.to_str().unwrap(), "--json", "--run-commands"]);
+        let found = event(&output);
+        let search = &found["evaluation"]["search"];
+        let winner = search["winner"][0].as_f64();
+        assert!(winner.is_none_or(|limit| limit < 150.0), "{search:#}");
+        let tried = found["evaluation"]["evaluation"]["tuning"]["tried"].as_array().unwrap();
+        let refused = |one: &&Value| !one["refused"].as_str().unwrap().is_empty();
+        for one in tried.iter().filter(refused) {
+            let why = one["refused"].as_str().unwrap();
+            assert!(why.contains("too much") && why.contains(&format!("{key}: ")), "{one}");
+            assert!(one["configuration"][0].as_f64().unwrap() >= 150.0, "{one}");
+        }
+        assert!(tried.iter().any(|one| refused(&one)), "{tried:?}");
+        let words = place.tidemark(&["report", "last", "--format", "md"]);
+        assert!(words.stdout.contains("was dropped: it could not be set up"), "{}", words.stdout);
     }
-    assert!(tried.iter().any(|one| refused(&one)), "{tried:?}");
-    let words = place.tidemark(&["report", "last", "--format", "md"]);
-    assert!(words.stdout.contains("was dropped: it could not be set up"), "{}", words.stdout);
+    let place = Place::new();
+    let file = place.write("never.yaml", &document(&format!("    reset: 'false'\n{LIMITED}"), LIMIT, 30));
+    let output = place.tidemark(&["tune", file.to_str().unwrap(), "--run-commands"]);
+    let why = "the baseline does not work: it could not be set up: arm `now`: reset: `false` failed";
+    assert!(output.code == 3 && output.stderr.contains(why), "{}", output.stderr);
 }
 
 #[test]
@@ -343,9 +419,22 @@ fn what_cannot_be_searched_is_refused_with_its_line() {
     assert!(priced("  objective: price\n").contains("has no `price`"));
     assert!(priced("  price: {each: {cpus: 1}}\n").contains("there is no setting `cpus`"));
     assert!(priced("  price: {hour: 0}\n").contains("an hour may cost nothing"));
+    let much = priced("  price: {hour: 1.7e308}\n");
+    assert!(much.contains("`hour`: '1.7e308' is too much") && much.contains("at most 1e9"), "{much}");
+    assert!(priced("  price: {each: {limit: 1e10}}\n").contains("`each`: `limit`: '1e10' is too much"));
+    assert!(
+        priced("  price: {hour: 1, each: {limit: 1e9}}\n")
+            .contains("more than 1e9 with the most of everything")
+    );
+    assert!(priced("  objective: []\n").contains("`objective` names nothing"));
     assert!(priced("  objective: [p99, p99]\n").contains("one or two different objectives"));
     assert!(priced("  recovery: 10s\n").contains("`recover` and `recovery` belong together"));
-    assert!(refused(LIMITED, LIMIT, 18).contains("take at least 21 runs"));
+    let twice = "    - {name: kind, choice: [a, b, a], baseline: a}\n";
+    assert!(refused(LIMITED, &(LIMIT.to_owned() + twice), 60).contains("`choice` of `kind` has 'a' twice"));
+    assert!(refused(LIMITED, LIMIT, 20).contains("`runs`"), "no search does with less than 21");
+    let four = "    - {name: a, choice: [\"1\", \"2\"], baseline: \"1\"}\n    - {name: b, choice: [\"1\", \"2\"], baseline: \"1\"}\n";
+    let arm = format!("    set_up: 'echo $a $b'\n{LIMITED}");
+    assert!(refused(&arm, &(LIMIT.to_owned() + four), 29).contains("4 settings take at least 30 runs"));
 }
 
 #[test]

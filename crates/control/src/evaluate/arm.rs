@@ -6,7 +6,7 @@ use crate::event::StopRequest;
 use crate::execute::ExecuteError;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tidemark_measure::in_effect::InEffect;
+use tidemark_measure::in_effect::{InEffect, Said};
 use tidemark_measure::tuning::TakesEffect;
 use tidemark_plan::evaluation::Arm as Document;
 use tidemark_plan::plan::Observe;
@@ -92,11 +92,9 @@ impl Arm {
                 Err(ProvisionError::Stopped) => return Ok(None),
                 Err(ProvisionError::Failed(error)) => return Err(ExecuteError(error)),
             };
-            let open = |(name, value): (String, String)| {
-                let value = if is_secret(&name) { "(a secret)".to_owned() } else { value };
-                (name, value)
-            };
-            said.0.into_iter().map(open).for_each(|(name, value)| all.add(&name, &value));
+            for (name, said) in said.0 {
+                all.add(&name, if is_secret(&name) { Said::Secret } else { said });
+            }
         }
         Ok(Some(all))
     }
@@ -409,7 +407,7 @@ mod tests {
             _: &mut dyn Progress,
         ) -> Result<InEffect, ProvisionError> {
             self.call("show", variables)?;
-            let pair = |name: &str| (format!("{}_{name}", self.key), "1".to_owned());
+            let pair = |name: &str| (format!("{}_{name}", self.key), "1".into());
             Ok(InEffect([pair("cache"), pair("password")].into()))
         }
         fn variables(&self) -> Variables {

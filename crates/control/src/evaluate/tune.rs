@@ -6,6 +6,7 @@ use super::arm::{Arm, Recovered};
 use super::{
     CellPlace, Evaluation, EvaluationEvent, EvaluationSink, Evaluator, ExecuteError, Member, Run, State,
 };
+use crate::event::StopRequest;
 use std::time::{Duration, Instant};
 use tidemark_measure::evaluation as record;
 use tidemark_measure::tuning::{Configuration, TakesEffect, Tried, Tuning};
@@ -48,7 +49,6 @@ impl Evaluator<'_> {
     pub(super) fn tune(&mut self, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
         sink.event(EvaluationEvent::Started { done: self.before, left: 0 });
         sink.event(EvaluationEvent::Standing { evaluation: &self.record, runs: &self.runs });
-        let mut up = None;
         loop {
             let next = look_at(&self.record, &self.runs).map(|(_, next)| next).unwrap_or_default();
             if next.is_empty() {
@@ -58,34 +58,35 @@ impl Evaluator<'_> {
                 if self.tuning().is_closed && trial.phase != Phase::Proof {
                     break;
                 }
-                if !self.try_it(&trial, &mut up, sink)? {
+                if !self.try_it(&trial, sink)? {
                     return Ok(false);
                 }
             }
         }
     }
 
-    /// Measures a trial; false when the user stopped it. Settings that cannot be set up, or with which the storage is not well or does not
-    /// recover in time, are dropped, unless they are the baseline's. Once time is over, nothing but the proof is measured.
-    fn try_it(
-        &mut self,
-        trial: &Trial,
-        up: &mut Option<usize>,
-        sink: &mut dyn EvaluationSink,
-    ) -> Result<bool, ExecuteError> {
+    /// Measures a trial; false when the user stopped it. Settings that cannot be set up or reset, or with which the storage is not well
+    /// or does not recover in time, are dropped, unless they are the baseline's. Once time is over, nothing but the proof is measured.
+    fn try_it(&mut self, trial: &Trial, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
         let index = self.arm_of(trial)?;
         if !self.tuning().tried[index].refused.is_empty() {
             // Dropped since it was asked for.
             return Ok(true);
         }
         let cell = CellPlace { arm: index, load: 0, level: level(&self.document), repeat: trial.repeat };
-        if self.done.contains_key(&self.fingerprint(&cell)) {
+        let fingerprint = self.fingerprint(&cell);
+        if self.done.contains_key(&fingerprint) {
             return Ok(true);
         }
         let began = Instant::now();
-        let changed = self.change_to(index, up, sink);
-        let is_up = match changed.and_then(|()| self.bring_up(index, sink)) {
-            Ok(true) => true,
+        let is_baseline = trial.configuration == self.tuning().space.baseline();
+        self.is_astray |= !is_baseline;
+        let changed = self.change_to(index, sink);
+        let is_up = match changed.and_then(|()| self.ready(index, sink)) {
+            Ok(true) => {
+                self.is_astray = !is_baseline;
+                true
+            }
             Ok(false) => return Ok(false),
             Err(ExecuteError(error)) => {
                 sink.event(EvaluationEvent::Output(&error));
@@ -94,8 +95,11 @@ impl Evaluator<'_> {
                 false
             }
         };
+        if sink.stop_request() > StopRequest::None {
+            return Ok(false);
+        }
         let of = self.tuning().budget() as usize;
-        let mut is_measured = !is_up || self.measure(&cell, Some(of), sink)?.is_some();
+        let mut is_measured = !is_up || self.run(&cell, fingerprint, Some(of), sink)?.is_some();
         if is_up && is_measured && self.health == Health::Well {
             is_measured = self.recover(index, sink)?;
         }
@@ -220,14 +224,34 @@ impl Evaluator<'_> {
         Ok(())
     }
 
+    /// Puts the baseline's settings into effect again if those of another trial would outlive the search: commands have set them on something
+    /// that no arm brings up, and no command takes them back.
+    ///
+    /// # Errors
+    /// Why they are not in effect, and what to do by hand.
+    pub(super) fn go_back(&mut self, sink: &mut dyn EvaluationSink) -> Result<(), ExecuteError> {
+        let arm = &self.document.arms[0];
+        if !self.is_astray || !arm.requests.is_empty() || !arm.tear_down.is_empty() {
+            return Ok(());
+        }
+        let space = &self.tuning().space;
+        let pairs = space.pairs(&space.baseline()).into_iter();
+        let settings = pairs.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ");
+        sink.event(EvaluationEvent::GoingBack(&settings));
+        let why = match self.change_to(0, sink).and_then(|()| self.ready(0, sink)) {
+            Ok(true) => return Ok(()),
+            Ok(false) => "you stopped it".to_owned(),
+            Err(ExecuteError(error)) => error,
+        };
+        Err(ExecuteError(format!(
+            "settings of a trial may still be in effect, for the baseline's could not be put back: {why}\n\
+             put them back by hand: {settings}"
+        )))
+    }
+
     /// Hands what is up over to an arm, or takes it down.
-    fn change_to(
-        &mut self,
-        index: usize,
-        up: &mut Option<usize>,
-        sink: &mut dyn EvaluationSink,
-    ) -> Result<(), ExecuteError> {
-        let Some(before) = up.replace(index).filter(|before| *before != index) else { return Ok(()) };
+    fn change_to(&mut self, index: usize, sink: &mut dyn EvaluationSink) -> Result<(), ExecuteError> {
+        let Some(before) = self.up.replace(index).filter(|before| *before != index) else { return Ok(()) };
         let tuning = self.tuning();
         let (from, to) = (&tuning.tried[before], &tuning.tried[index]);
         let change = match to.proves && !from.proves {

@@ -115,7 +115,7 @@ impl Provisioner for Standing {
             self.servers.as_ref().map(|(servers, _)| servers.in_effect()).transpose().map_err(failed)?;
         let mut all = InEffect::default();
         let found = cluster.into_iter().chain(servers).flat_map(|one| one.0);
-        found.for_each(|(name, value)| all.add(&name, &value));
+        found.for_each(|(name, said)| all.add(&name, said));
         Ok(all)
     }
 

@@ -3,6 +3,7 @@
 use super::{Configuration, Space, rounded};
 use crate::units;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
 /// What is to become better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +85,19 @@ impl Price {
         self.hour + self.each.iter().map(cost).sum::<f64>()
     }
 
+    /// What an hour costs with the least of all settings, and with the most.
+    pub fn hours(&self, space: &Space) -> RangeInclusive<f64> {
+        let of = |pick: fn(f64, f64) -> f64| {
+            let cost = |(index, each): &(usize, f64)| {
+                let setting = &space.settings[*index];
+                let numbers = setting.levels().into_iter().filter_map(|level| setting.number(level));
+                each * numbers.reduce(pick).unwrap_or_default()
+            };
+            self.hour + self.each.iter().map(cost).sum::<f64>()
+        };
+        of(f64::min)..=of(f64::max)
+    }
+
     /// What a million operations cost with a configuration that does so many a second.
     pub fn of_million(&self, space: &Space, configuration: &Configuration, operations_per_s: f64) -> f64 {
         self.of_hour(space, configuration) / (operations_per_s * 3600.0) * 1e6
@@ -117,5 +131,8 @@ mod tests {
         assert!((million - 0.46 / 3.6).abs() < 1e-12, "{million}");
         assert_eq!(space.settings[1].number(2.0), None, "a word is no number");
         assert_eq!(Objective::Price.value(million), "0.1278");
+        // 1 to 8 processors and 4 or 16 GB.
+        let hours = price.hours(&space);
+        assert!((hours.start() - 0.19).abs() < 1e-12 && (hours.end() - 0.66).abs() < 1e-12, "{hours:?}");
     }
 }

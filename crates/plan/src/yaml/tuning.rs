@@ -14,8 +14,8 @@ use tidemark_keys::shapes::{List, Map, OneOrList, Settings};
 use tidemark_keys::tree::{Entry, Node, Value};
 use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_measure::tuning::{
-    Configuration, Domain, MOST_SETTINGS, OBJECTIVES, Objective, Price, Scale, Setting, Space, TakesEffect,
-    Tuning, When, refused,
+    Domain, MOST_SETTINGS, OBJECTIVES, Objective, Price, Scale, Setting, Space, TakesEffect, Tuning, When,
+    refused,
 };
 
 /// The search: what makes an evaluation one.
@@ -43,8 +43,8 @@ static SETTINGS: Key<List<Map>> = Key::new(
 .required("list what may be set: `- {name: cache, integer: 16-512, baseline: 64}`");
 static RUNS: Key<Whole<u32>> = Key::new(
     "runs",
-    "The budget: how many runs it may take, a quarter of them for the proof",
-    Whole(18, 1000),
+    "The budget: how many runs it may take, a quarter of them for the proof; up to 3 settings take at least 21, up to 7 at least 30, more at least 50",
+    Whole(21, 1000),
 )
 .default("100");
 static BUDGET: Key<PositiveDuration> = Key::new(
@@ -87,10 +87,16 @@ static EACH: Key<Settings> = Key::new(
 )
 .example("{cpus: 0.04, memory: 0.005}");
 
-/// What something costs.
+/// The most that an hour may cost: no arm costs more in any currency, and ratios of prices stay numbers.
+const MOST_AN_HOUR: f64 = 1e9;
+
+/// What something costs an hour.
 fn price(text: &str) -> Result<f64, Problem> {
     match text.trim().parse::<f64>() {
-        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
+        Ok(number) if (0.0..=MOST_AN_HOUR).contains(&number) => Ok(number),
+        Ok(number) if number > MOST_AN_HOUR => {
+            Err(Problem::new(format!("'{text}' is too much"), "write at most 1e9, in a larger unit"))
+        }
         _ => Err(Problem::new(format!("'{text}' is no price"), "write a number of at least 0, such as 0.04")),
     }
 }
@@ -212,6 +218,10 @@ pub(super) fn tuning(table: &mut Table<'_>) -> Option<Tuning> {
 /// What is to become better, one or two.
 fn objectives(table: &mut Table<'_>) -> (Objective, Option<Objective>) {
     let all = table.all(&OBJECTIVE);
+    if table.entry(&OBJECTIVE).is_some_and(|entry| entry.node.items().is_empty()) {
+        let help = "write one, or two that differ; without the key it is throughput";
+        table.log().error(table.place(), "`objective` names nothing", help);
+    }
     let (first, second) = (all.first().copied().unwrap_or_default(), all.get(1).copied());
     if all.len() > 2 || second == Some(first) {
         let help = "write one, or two that differ: `objective: [throughput, p99]`";
@@ -234,7 +244,11 @@ fn priced(mut table: Table<'_>, space: &Space) -> Option<Price> {
             let message = format!("'{}' of `{name}` is no number", setting.text(word));
             return Err(Problem::new(message, "only numbers have a price for each unit"));
         }
-        Ok((index, price(text)?))
+        let each = price(text);
+        Ok((
+            index,
+            each.map_err(|problem| Problem::new(format!("`{name}`: {}", problem.message), problem.help))?,
+        ))
     };
     let each: Result<Vec<_>, Problem> = each.iter().map(read).collect();
     let each = each
@@ -244,14 +258,14 @@ fn priced(mut table: Table<'_>, space: &Space) -> Option<Price> {
         .ok();
     let price = Price { hour, each: each? };
     // With the least of everything, it has to cost something still: ratios of prices are compared.
-    let lowest = |setting: &Setting| {
-        let numbers = setting.levels().into_iter().map(|level| (level, setting.number(level)));
-        numbers.min_by(|one, other| one.1.unwrap_or_default().total_cmp(&other.1.unwrap_or_default()))
-    };
-    let cheapest = space.settings.iter().map(|setting| lowest(setting).map_or(0.0, |(level, _)| level));
-    if price.of_hour(space, &Configuration(cheapest.collect())) <= 0.0 {
+    let hours = price.hours(space);
+    if *hours.start() <= 0.0 {
         let help = "say what an hour costs with the least of everything, as `hour`";
         table.log().error(table.place(), "an hour may cost nothing", help);
+    }
+    if *hours.end() > MOST_AN_HOUR {
+        let help = "lower `hour` or `each`, or write them in a larger unit";
+        table.log().error(table.place(), "an hour may cost more than 1e9 with the most of everything", help);
     }
     table.finish();
     Some(price)
@@ -269,6 +283,11 @@ fn setting(mut table: Table<'_>, before: &[Setting]) -> Option<Setting> {
             })
             .ok()
     });
+    let mut twice = words.iter().enumerate().filter(|(index, word)| words[..*index].contains(word));
+    if let Some((_, word)) = twice.next() {
+        let message = format!("`choice` of `{name}` has '{word}' twice");
+        table.log().error(table.place(), message, "write each value once");
+    }
     let domain = match (integer, real, words.len()) {
         (Some((from, to)), None, 0) => Domain::Integer(from, to, scale),
         (None, Some((from, to)), 0) => Domain::Real(from, to, scale),

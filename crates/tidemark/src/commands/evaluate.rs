@@ -220,6 +220,10 @@ impl EvaluationSink for Screen {
                 self.json(&json!({"event": "taking_down", "arm": arm}));
                 self.say(&format!("taking down {arm}"));
             }
+            EvaluationEvent::GoingBack(settings) => {
+                self.json(&json!({"event": "going_back", "settings": settings}));
+                self.say(&format!("back to the baseline's settings: {settings}"));
+            }
             EvaluationEvent::Output(text) => self.say(&format!("    {text}")),
             // What the runs come to is told when it is over.
             EvaluationEvent::Standing { .. } => {}

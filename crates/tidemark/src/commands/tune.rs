@@ -116,3 +116,13 @@ pub(super) fn show(tuning: &Tuning, conclusion: &Conclusion, terminal: Terminal)
         terminal.print(&aligned(&rows.collect::<Vec<_>>(), 2));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_runs_are_those_that_the_key_says() {
+        assert_eq!([1, 3, 4, 7, 8, 15].map(least_runs), [21, 21, 30, 30, 50, 50]);
+    }
+}
