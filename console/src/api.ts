@@ -705,6 +705,40 @@ export interface Group {
   severity: Severity;
 }
 
+/** What happened. */
+export type Happened =
+  | 'pod_deleted'
+  | 'pod_evicted'
+  | 'out_of_memory'
+  | 'container_ended'
+  | 'driver_lost'
+  | 'node_not_ready'
+  | 'node_ready'
+  | 'pod_gone'
+  | 'pod_made'
+  | 'pod_scheduled'
+  | 'container_started'
+  | 'pod_not_ready'
+  | 'pod_ready'
+  | 'volume_attached'
+  | 'volume_detached';
+
+/** Something that happened to a pod or a node. */
+export interface Happening {
+  /** When the process that leads the run was told of it. That is some milliseconds after the API server knew it. */
+  at_ns: number;
+  /** What Kubernetes says of it, or empty: `OOMKilled, exit code 137`. */
+  detail: string;
+  /** To what: `pod bench/postgres-0`, `node n1`. */
+  object: string;
+  /** Whose it is: what replaces a pod has the same owner. A node, and a pod without an owner, are their own. */
+  owner: string;
+  /** Whether it is part of the load, of what is under load, or a node. */
+  part: Part;
+  /** What. */
+  what: Happened;
+}
+
 /** A page of the history. */
 export interface History {
   /** Those of this page. */
@@ -1082,6 +1116,16 @@ export interface LongestGap {
   to_ns: number;
 }
 
+/** The loss of a pod, or of a node, until it is there again. */
+export interface Loss {
+  /** What was lost and how, and what happened then, in order. The first of them is the loss. */
+  phases: Happening[];
+  /** When as many were there again as were lost, if they ever were. */
+  returned_ns: number | null;
+  /** What the load saw. */
+  service: Service;
+}
+
 /** How a driver was lost. */
 export interface Lost {
   /** When it was given up. */
@@ -1217,6 +1261,9 @@ export interface OwnIo {
   /** Bytes that it wrote to files and devices. */
   written_bytes: number;
 }
+
+/** The part that something has in a run. */
+export type Part = 'driver' | 'target' | 'node';
 
 /** An error or warning in a document. */
 export interface Problem {
@@ -1500,6 +1547,8 @@ export interface RunRecord {
   invalid_reasons: string[];
   /** The short stable names of those reasons, in the same order. */
   invalid_rules: string[];
+  /** The pods and nodes that were lost while it went on, with what happened to them and what the load saw of it. */
+  losses: Loss[];
   member: Member | null;
   name: string;
   /** What the nodes did meanwhile. */
@@ -1726,6 +1775,35 @@ export interface Series {
 
 /** What a series is about. */
 export type SeriesKind = 'cpu' | 'pressure' | 'memory' | 'disk' | 'network' | 'process' | 'cgroup' | 'ceph';
+
+/** What the load saw of a loss. Times are since the run's start. */
+export type Service =
+  | {
+      kind: 'unmeasured';
+    }
+  | {
+      kind: 'sparse';
+    }
+  | {
+      kind: 'kept';
+      /** The fewest successes of a second meanwhile. */
+      least: number;
+      /** The longest time without one, if that of the whole load was meanwhile. */
+      longest_ns?: number | null;
+      /** The median of the seconds of the load. */
+      usual: number;
+    }
+  | {
+      /** When the load ended. */
+      end_ns: number;
+      /** The exact times, where the load has recorded them: its longest time without success is this one. */
+      exact_ns?: [number, number] | null;
+      /** When the first success after them was, at the earliest: the beginning of its second; `None`: there was none. */
+      first_ns?: number | null;
+      kind: 'gone';
+      /** When the last success before them was, at the latest: the end of its second. */
+      last_ns: number;
+    };
 
 /** Rounds of a load, before its window or in it, until throughput was steady by the SNIA's rule (SSS PTS 2.0.2, 2.1.24): over five rounds the range is at most 20 % of the average and the best line's rise at most 10 %. */
 export interface Settling {

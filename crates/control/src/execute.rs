@@ -7,6 +7,7 @@ use crate::provenance;
 use crate::run_writer::RunWriter;
 use crate::stage::{self, Place};
 use crate::trigger::Trigger;
+use crate::witness::Witness;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -46,6 +47,8 @@ pub struct Options {
     pub writer: Option<u32>,
     /// The files of this machine that the run may open.
     pub access: Access,
+    /// Who else watches the run.
+    pub witness: Option<Arc<dyn Witness>>,
 }
 
 /// How far a document is trusted with the machine that observes its load.
@@ -73,6 +76,7 @@ impl Options {
             open_files: None,
             writer: None,
             access: Access::own(),
+            witness: None,
         }
     }
 
@@ -193,6 +197,9 @@ pub fn execute(
     end_trigger(around, sink);
     run.nodes = observer.finish();
     backend.finish(start, &mut run.nodes);
+    if let Some(witness) = &options.witness {
+        witness.tell(start, &mut run);
+    }
     run.drivers = backend.drivers(start);
     run.elapsed_ns = start.elapsed().as_nanos() as u64;
     run.state = state_of(&run.stages, sink.stop_request());

@@ -16,3 +16,4 @@ mod run_writer;
 pub mod runner;
 mod stage;
 mod trigger;
+pub mod witness;

@@ -3,8 +3,10 @@
 use crate::words::conduct::Conduct;
 use crate::words::drivers::Drivers;
 use crate::words::failures::Failures;
+use crate::words::losses::Losses;
 use crate::{Finding, Severity, What};
 use serde::Serialize;
+use tidemark_measure::record::Part;
 use utoipa::ToSchema;
 
 /// What several findings come from, or are about.
@@ -76,8 +78,9 @@ pub fn groups(findings: &[Finding]) -> Vec<Group> {
 fn own_cause(what: &What) -> Cause {
     match what {
         What::Failures(_) | What::Outage(_) | What::Endpoints(_) => Cause::Failures,
-        What::Drivers(_) => Cause::Drivers,
-        What::Conduct(_) | What::Evaluation(_) => Cause::Conduct,
+        What::Losses(Losses::Loss(loss)) if loss.first().part != Part::Driver => Cause::Failures,
+        What::Drivers(_) | What::Losses(Losses::Loss(_)) => Cause::Drivers,
+        What::Losses(Losses::Unwatched { .. }) | What::Conduct(_) | What::Evaluation(_) => Cause::Conduct,
         What::Generator(_) | What::Stalls(_) => Cause::Generator,
         What::Limit(_) => Cause::Limits,
         What::Proof(_) | What::Database(_) | What::Tables(_) | What::Commits(_) | What::Cycles(_) => {
@@ -96,7 +99,7 @@ fn is_consequence(what: &What) -> bool {
 fn explains(what: &What) -> u8 {
     match what {
         What::Drivers(Drivers::Lost { .. }) => 4,
-        What::Failures(Failures::NothingSucceeded { .. }) => 3,
+        What::Failures(Failures::NothingSucceeded { .. }) | What::Losses(Losses::Loss(_)) => 3,
         What::Failures(Failures::WrongData { .. } | Failures::Failed { .. }) => 2,
         What::Failures(_) | What::Outage(_) | What::Endpoints(_) => 1,
         _ => 0,

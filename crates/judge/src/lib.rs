@@ -18,6 +18,7 @@
 //! | `fold` | what is said of many stages of a sweep, said once |
 //! | [`ranking`] | queries ranked by the bytes that they read, and how far rankings agree |
 //! | [`beneath`](beneath()) | what nodes did under each query |
+//! | [`losses`](losses()) | what the loss of a pod or a node came to |
 //! | [`listed`] | what lists show of a run |
 //! | [`causes`] | findings that have one cause, together |
 //! | `verdict` | the sentences at the top of reports and at the end of a run |
@@ -37,6 +38,7 @@ mod fold;
 mod growth;
 pub mod knee;
 pub mod listed;
+mod losses;
 pub mod ranking;
 mod rules;
 pub mod statistics;
@@ -47,6 +49,7 @@ pub mod words;
 pub use beneath::{Beneath, Gateways, UnderQuery, beneath};
 pub use fairness::{Fairness, fairness};
 pub use figures::{Amount, Figure, figures};
+pub use losses::{Loss, Service, losses};
 pub use rules::{claimed, samples_needed, success_percent};
 pub use verdict::{achievements, verdict_sentences};
 pub use words::{InRuns, Occurrence, What};

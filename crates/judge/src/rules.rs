@@ -15,6 +15,7 @@ mod drivers;
 mod endpoints;
 mod failures;
 mod generator;
+mod losses;
 mod outage;
 mod proof;
 mod repeats;
@@ -27,12 +28,13 @@ pub(crate) mod testing;
 mod usage;
 
 pub use failures::success_percent;
+pub(crate) use outage::longest_usual_ns;
 pub use proof::claimed;
 pub use samples::samples_needed;
 
 /// Rules about a run as a whole.
 const RUN_RULES: &[fn(&Run, &mut Findings)] =
-    &[conduct::states, drivers::lost, repeats::repeats, repeats::cross_check];
+    &[conduct::states, drivers::lost, losses::losses, repeats::repeats, repeats::cross_check];
 
 /// Rules about one stage that was started and that has a proof.
 const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] = &[
@@ -164,6 +166,7 @@ pub(crate) fn apply(run: &Run) -> Judgement {
         }
     }
     bottleneck::limits(run, &mut out);
+    losses::unwatched(run, &mut out);
     let of_sweeps = run.stages.iter().filter(|stage| stage.cell.is_some()).map(stage_label).collect();
     let mut findings = fold(out.found, &of_sweeps);
     let validity = Validity::of(findings.iter().filter(|finding| finding.invalidates).cloned().collect());

@@ -15,6 +15,7 @@ pub mod evaluation;
 pub mod failures;
 pub mod generator;
 pub mod limits;
+pub mod losses;
 pub mod outage;
 pub(crate) mod phrase;
 pub mod proof;
@@ -91,6 +92,8 @@ families! {
     Generator(generator::Generator),
     /// What limited a stage.
     Limit(standing::Limited),
+    /// What the loss of pods and nodes came to.
+    Losses(losses::Losses),
     /// Times without success.
     Outage(outage::Outage),
     /// What the devices saw.

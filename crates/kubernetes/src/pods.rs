@@ -68,6 +68,18 @@ static SECCOMP: Key<Word<Seccomp>> = Key::new(
 )
 .default("runtime-default");
 static VOLUME: Key<Map> = Key::of(&VOLUME_MAP).otherwise("none");
+static TARGET: Key<Map> = Key::of(&TARGET_MAP).otherwise("only driver pods and their nodes are watched");
+
+static TARGET_LABELS: Key<OneOrList<Parsed<(String, String)>>> =
+    Key::new("labels", "Labels that they have", OneOrList(NODE_LABEL))
+        .required("write a label of the pods, as in `labels: app=postgres`");
+static TARGET_NAMESPACE: Key<Parsed<String>> =
+    Key::new("namespace", "Their namespace", LABEL).otherwise("that of the drivers");
+static TARGET_MAP: Mapping = Mapping::new(
+    "target_pods",
+    "The target's own pods, where it runs in the same cluster: the report shows what became of them and for how long the load had no success",
+    &[&TARGET_LABELS, &TARGET_NAMESPACE],
+);
 
 pub(crate) static CLASS: Key<Parsed<String>> =
     Key::new("class", "Storage class from which the volume is claimed", SUBDOMAIN)
@@ -122,7 +134,7 @@ static VOLUME_MAP: Mapping = Mapping::new(
 pub static PODS: Mapping = Mapping::new(
     "kubernetes",
     "Drivers as pods, for `tidemark run --on kubernetes`",
-    &[&NAMESPACE, &IMAGE_KEY, &CPU, &MEMORY, &NODES, &SPREAD, &SECCOMP, &VOLUME],
+    &[&NAMESPACE, &IMAGE_KEY, &CPU, &MEMORY, &NODES, &SPREAD, &SECCOMP, &VOLUME, &TARGET],
 );
 
 /// What drivers are as pods.
@@ -144,6 +156,17 @@ pub struct Pods {
     pub seccomp: Seccomp,
     /// The volume that each has.
     pub volume: Option<Volume>,
+    /// The pods of what is under load, which are watched.
+    pub target: Option<Target>,
+}
+
+/// The pods of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Their namespace; `None`: that of the drivers.
+    pub namespace: Option<String>,
+    /// Labels that all of them have.
+    pub labels: Vec<(String, String)>,
 }
 
 impl Default for Pods {
@@ -157,6 +180,7 @@ impl Default for Pods {
             spread: Spread::default(),
             seccomp: Seccomp::default(),
             volume: None,
+            target: None,
         }
     }
 }
@@ -244,9 +268,16 @@ pub fn pods(table: Table<'_>) -> Pods {
         spread: table.value(&SPREAD),
         seccomp: table.value(&SECCOMP),
         volume: table.table(&VOLUME).and_then(volume),
+        target: table.table(&TARGET).map(target),
     };
     table.finish();
     pods
+}
+
+fn target(mut table: Table<'_>) -> Target {
+    let target = Target { namespace: table.get(&TARGET_NAMESPACE), labels: table.all(&TARGET_LABELS) };
+    table.finish();
+    target
 }
 
 fn volume(mut table: Table<'_>) -> Option<Volume> {

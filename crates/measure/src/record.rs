@@ -27,6 +27,7 @@ mod database;
 mod drivers;
 mod endpoint;
 mod figure;
+mod happening;
 mod proof;
 
 pub use analytics::{Answer, CacheLayer, QueryUse, SizeCount, StorageUse, TableMade, TablesMade, TablesUse};
@@ -36,6 +37,7 @@ pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, LedgerUse, R
 pub use drivers::{Driver, Lost, Share, ShareSecond};
 pub use endpoint::{EndpointKind, EndpointUse};
 pub use figure::{DeclaredFigure, FigureOf};
+pub use happening::{Happened, Happening, Part, Unwatched};
 pub use proof::{Behind, DeviceUse, DriverIo, OsdUse, OwnIo, Proof};
 
 /// One execution of one document.
@@ -66,6 +68,10 @@ pub struct Run {
     pub nodes: Vec<Node>,
     /// The drivers that put the load on; none where the process that keeps the record did it itself.
     pub drivers: Vec<Driver>,
+    /// What happened to its pods and their nodes, in order; none where it did not run on Kubernetes.
+    pub happenings: Vec<Happening>,
+    /// What of them could not be watched.
+    pub unwatched: Vec<Unwatched>,
 }
 
 /// How a run or a stage ended.

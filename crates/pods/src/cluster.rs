@@ -4,12 +4,14 @@ use crate::error::PodsError;
 use crate::made::{Kind, Made};
 use crate::objects::{Claim, Condition, Event, Job, Pod, StatefulSet};
 use crate::running::{REMOVAL, Running};
+use crate::watcher::Watcher;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidemark_apiserver::{Client, Failure, Which};
-use tidemark_kubernetes::{Drivers, Manifest, RUN, Reach, is_run_name};
+use tidemark_kubernetes::{Drivers, Manifest, RUN, Reach, Target, is_run_name};
 
 /// How often something is looked at again that goes.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -18,7 +20,7 @@ const CORE: &str = "api/v1";
 
 /// An API server and a namespace.
 pub struct Cluster {
-    client: Client,
+    client: Arc<Client>,
 }
 
 /// The drivers or the servers of a run that are there.
@@ -46,7 +48,7 @@ impl Cluster {
     /// # Errors
     /// [`PodsError::Config`]. Nothing is sent yet.
     pub fn connect(which: Which<'_>) -> Result<Self, PodsError> {
-        Ok(Self { client: Client::connect(which).map_err(PodsError::Config)? })
+        Ok(Self { client: Arc::new(Client::connect(which).map_err(PodsError::Config)?) })
     }
 
     /// The namespace.
@@ -102,6 +104,11 @@ impl Cluster {
             Ok(()) => Ok(running),
             Err(error) => Err(error.and(running.remove())),
         }
+    }
+
+    /// Watches the pods of a run and those of its target from now on.
+    pub fn watch(&self, run: &str, target: Option<&Target>) -> Watcher {
+        Watcher::start(&self.client, run, target)
     }
 
     /// The runs that have drivers or database servers here, by name.

@@ -2,7 +2,8 @@
 //!
 //! [`Cluster::start`] makes the objects of `tidemark_kubernetes::Drivers`;
 //! what it gives is told which drivers have joined ([`Running::wait`]), says why others do not, and removes everything at the end.
-//! While a run goes on nothing here is needed: drivers talk to their controller, and not to the API server.
+//! While a run goes on nothing here is needed: drivers talk to their controller, and not to the API server. A [`Watcher`] only looks on,
+//! for the timeline of what was lost.
 //!
 //! | module | idea |
 //! |---|---|
@@ -13,8 +14,11 @@
 //! | `running` | the pods of one run |
 //! | `objects` | what we read of its objects |
 //! | `trouble` | why a pod does not come: pure |
+//! | `watcher` | pods and nodes, watched while a run goes on |
+//! | `changes` | what happened, from two looks at an object: pure |
 //! | `error` | what went wrong, in a sentence |
 
+mod changes;
 mod cluster;
 mod databases;
 mod error;
@@ -23,6 +27,7 @@ mod objects;
 mod provisioner;
 mod running;
 mod trouble;
+mod watcher;
 
 pub use cluster::{Cluster, Found};
 pub use error::PodsError;
@@ -30,3 +35,4 @@ pub use made::Made;
 pub use provisioner::{Arms, manifests};
 pub use running::{Running, Waiting};
 pub use tidemark_apiserver::Which;
+pub use watcher::Watcher;

@@ -2,23 +2,26 @@
 
 use serde::Deserialize;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Metadata {
     pub(crate) name: String,
+    pub(crate) namespace: String,
     pub(crate) uid: String,
     pub(crate) creation_timestamp: String,
+    pub(crate) deletion_timestamp: Option<String>,
     pub(crate) owner_references: Vec<OwnerReference>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct OwnerReference {
     pub(crate) kind: String,
     pub(crate) name: String,
+    pub(crate) controller: bool,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Job {
     pub(crate) metadata: Metadata,
@@ -26,20 +29,20 @@ pub(crate) struct Job {
     pub(crate) status: JobStatus,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct JobSpec {
     pub(crate) completions: u32,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct JobStatus {
     pub(crate) active: u32,
     pub(crate) conditions: Vec<Condition>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Pod {
     pub(crate) metadata: Metadata,
@@ -54,10 +57,23 @@ impl Pod {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PodSpec {
     pub(crate) node_name: String,
+    pub(crate) volumes: Vec<Volume>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Volume {
+    pub(crate) persistent_volume_claim: Option<VolumeClaim>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct VolumeClaim {
+    pub(crate) claim_name: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -80,7 +96,7 @@ pub(crate) struct StatefulSetStatus {
     pub(crate) replicas: u32,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PodStatus {
     #[serde(rename = "podIP")]
@@ -92,7 +108,7 @@ pub(crate) struct PodStatus {
     pub(crate) container_statuses: Vec<Container>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Condition {
     #[serde(rename = "type")]
@@ -108,10 +124,12 @@ impl Condition {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Container {
+    pub(crate) name: String,
     pub(crate) image: String,
+    pub(crate) restart_count: u32,
     pub(crate) state: ContainerState,
     /// How it ended before it was started again.
     pub(crate) last_state: ContainerState,
@@ -125,21 +143,28 @@ impl Container {
 }
 
 /// One of them.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ContainerState {
     pub(crate) waiting: Option<Waiting>,
+    pub(crate) running: Option<Running>,
     pub(crate) terminated: Option<Terminated>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Running {
+    pub(crate) started_at: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Waiting {
     pub(crate) reason: String,
     pub(crate) message: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Terminated {
     pub(crate) exit_code: i32,
@@ -147,21 +172,21 @@ pub(crate) struct Terminated {
     pub(crate) message: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Claim {
     pub(crate) metadata: Metadata,
     pub(crate) status: ClaimStatus,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ClaimStatus {
     pub(crate) phase: String,
 }
 
 /// Something that happened to an object. Times are written so that later ones sort last.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Event {
     pub(crate) involved_object: Involved,
@@ -171,9 +196,69 @@ pub(crate) struct Event {
     pub(crate) event_time: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Involved {
     pub(crate) kind: String,
+    pub(crate) name: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Node {
+    pub(crate) metadata: Metadata,
+    pub(crate) status: NodeStatus,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct NodeStatus {
+    pub(crate) conditions: Vec<Condition>,
+}
+
+/// A `VolumeAttachment`: a volume that a CSI driver has attached to a node, or is about to.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Attachment {
+    pub(crate) metadata: Metadata,
+    pub(crate) spec: AttachmentSpec,
+    pub(crate) status: AttachmentStatus,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct AttachmentSpec {
+    pub(crate) node_name: String,
+    pub(crate) source: AttachmentSource,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct AttachmentSource {
+    pub(crate) persistent_volume_name: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct AttachmentStatus {
+    pub(crate) attached: bool,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PersistentVolume {
+    pub(crate) spec: PersistentVolumeSpec,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct PersistentVolumeSpec {
+    pub(crate) claim_ref: ClaimReference,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ClaimReference {
+    pub(crate) namespace: String,
     pub(crate) name: String,
 }

@@ -7,10 +7,12 @@
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use tidemark_kubernetes::{COMPONENT, Drivers, Pods, RUN, Reach};
+use std::time::{Duration, Instant};
+use tidemark_apiserver::Client;
+use tidemark_kubernetes::{COMPONENT, Drivers, Pods, RUN, Reach, Target};
 use tidemark_lab::{self as lab, Kubernetes, KubernetesOptions};
-use tidemark_pods::{Cluster, Made, PodsError, Waiting, Which};
+use tidemark_measure::record::Happened;
+use tidemark_pods::{Cluster, Made, PodsError, Waiting, Watcher, Which};
 
 /// An API server that ends with the test.
 struct Server {
@@ -216,4 +218,88 @@ fn kubernetes_has_drivers_made_and_removed_with_the_rights_of_the_manual() {
     let error = admin.start(&drivers("tidemark-eight", &pods), &reach()).err().unwrap();
     assert!(matches!(&error, PodsError::Left { .. } | PodsError::Away { .. }), "{error}");
     assert!(error.to_string().contains("does not answer"), "{error}");
+}
+
+/// What a watcher has seen once that is as much as this, or a minute has passed.
+fn seen(watcher: &Watcher, start: Instant, count: usize) -> Vec<(Happened, String)> {
+    loop {
+        let (happenings, _) = watcher.seen(start);
+        if happenings.len() >= count || start.elapsed() > Duration::from_secs(60) {
+            return happenings.into_iter().map(|one| (one.what, one.object)).collect();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+#[ignore = "needs Kubernetes' API server, which is built with Go; run by make test-kubernetes"]
+fn kubernetes_tells_what_happens_to_pods_and_their_nodes() {
+    tidemark_testing::needs!(tidemark_testing::KUBERNETES);
+    let server = Server::start();
+    let user = server.user("bench", &documented_role());
+    let which = Which {
+        kubeconfig: Some(&server.kubernetes.kubeconfig()),
+        namespace: Some("bench"),
+        ..Which::default()
+    };
+    let client = Client::connect(which).unwrap();
+    let accounts = client.path("api/v1", "serviceaccounts");
+    client.create(&accounts, &json!({"kind": "ServiceAccount", "metadata": {"name": "default"}})).unwrap();
+    let node = |ready: &str| {
+        let ready = json!({"type": "Ready", "status": ready, "message": "", "reason": "Test"});
+        client.merge("/api/v1/nodes/n1/status", &json!({"status": {"conditions": [ready]}})).unwrap();
+    };
+    for name in ["n1", "n2"] {
+        client.create("/api/v1/nodes", &json!({"kind": "Node", "metadata": {"name": name}})).unwrap();
+    }
+    node("True");
+
+    let target = Target { namespace: None, labels: vec![("app".to_owned(), "db".to_owned())] };
+    let cluster = Cluster::connect(which).unwrap();
+    let start = Instant::now();
+    let watcher = cluster.watch("run", Some(&target));
+    let set =
+        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "1", "controller": true});
+    let pods = client.path("api/v1", "pods");
+    let pod = |name: &str, app: &str| {
+        json!({"kind": "Pod", "metadata": {"name": name, "labels": {"app": app}, "ownerReferences": [set]},
+            "spec": {"nodeName": "n1", "containers": [{"name": "db", "image": "db:1"}]}})
+    };
+    client.create(&pods, &pod("other-0", "other")).unwrap();
+    client.create(&pods, &pod("db-0", "db")).unwrap();
+    let object = || "pod bench/db-0".to_owned();
+    let mut expected = vec![(Happened::PodMade, object()), (Happened::PodScheduled, object())];
+    assert_eq!(seen(&watcher, start, 2), expected);
+    let running = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}],
+        "containerStatuses": [{"name": "db", "image": "db:1", "imageID": "", "ready": true, "restartCount": 0,
+            "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}});
+    client.merge(&format!("{pods}/db-0/status"), &running).unwrap();
+    expected.extend([(Happened::ContainerStarted, object()), (Happened::PodReady, object())]);
+    assert_eq!(seen(&watcher, start, 4), expected);
+    node("Unknown");
+    expected.push((Happened::NodeNotReady, "node n1".to_owned()));
+    assert_eq!(seen(&watcher, start, 5), expected);
+    // Nobody ends it, as on a node that is lost: it stays until it is removed by force.
+    client.delete(&format!("{pods}/db-0")).unwrap();
+    expected.push((Happened::PodDeleted, object()));
+    assert_eq!(seen(&watcher, start, 6), expected);
+    client.ask("DELETE", &format!("{pods}/db-0?gracePeriodSeconds=0"), None).unwrap();
+    expected.push((Happened::PodGone, object()));
+    assert_eq!(seen(&watcher, start, 7), expected);
+    let (happenings, gaps) = watcher.seen(start);
+    assert_eq!(gaps, []);
+    assert!(happenings.iter().all(|one| one.owner == "n1" || one.owner == "StatefulSet bench/db"));
+
+    // With the rights of the drivers alone, it is said which ones are missing, but not of volumes, which are no loss of their own.
+    let fewer = self::cluster(&user).watch("run", None);
+    let until = Instant::now() + Duration::from_secs(60);
+    let mut gaps = Vec::new();
+    while gaps.len() < 2 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+        gaps = fewer.seen(start).1;
+    }
+    assert_eq!(gaps.len(), 2, "{gaps:?}");
+    assert!(gaps[0].what == "nodes" && gaps[0].why.contains("cannot list"), "{gaps:?}");
+    assert_eq!(gaps[0].rule, "ClusterRole: {apiGroups: [\"\"], resources: [nodes], verbs: [list, watch]}");
+    assert_eq!(gaps[1].rule, "Role in bench: {apiGroups: [\"\"], resources: [pods], verbs: [list, watch]}");
 }

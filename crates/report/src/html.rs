@@ -11,6 +11,7 @@ use crate::drivers;
 use crate::endpoints;
 use crate::figures;
 use crate::known;
+use crate::losses;
 use crate::queries;
 use crate::sweep;
 use crate::text::{plain_name, utc};
@@ -56,6 +57,7 @@ pub fn html(run: &Run, judgement: &Judgement) -> String {
         @for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
             section id=(anchor(stage)) class="stage" { (main_stage(run, stage, points)) } "\n"
         }
+        (lost(run, points))
         (by_drivers(run, points))
         (nodes(run, points))
         (tables(run))
@@ -98,6 +100,9 @@ fn contents(run: &Run) -> Vec<(String, String)> {
     links.extend(named);
     for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
         links.push((anchor(stage), stage.id.clone()));
+    }
+    if !tidemark_judge::losses(run).is_empty() {
+        links.push(("losses".into(), "Losses".into()));
     }
     if drivers::stages(run).next().is_some() {
         links.push(("drivers".into(), "Drivers".into()));
@@ -204,6 +209,28 @@ fn sweeping(run: &Run, index: usize, sweep: &Sweep<'_>, judgement: &Judgement, p
             }
         }
         "\n"
+    }
+}
+
+/// What was lost and came back, on Kubernetes.
+fn lost(run: &Run, points: usize) -> Markup {
+    let found = tidemark_judge::losses(run);
+    let stages = run.stages.iter().filter(|stage| content::is_main(stage));
+    let drawn = |stage: &Stage| {
+        let figure = figures::throughput_with_losses(stage, &found, points)?;
+        Some(charts(&format!("losses-{}", anchor(stage)), &[figure]))
+    };
+    html! {
+        @if !found.is_empty() {
+            section id="losses" class="stage" {
+                h2 { "Losses" } "\n"
+                @for sentence in losses::service(&found) { p { (sentence) } "\n" }
+                @for figure in stages.filter_map(drawn) { (figure) }
+                (maybe_folded("Phases", &losses::table(&found), MOST_DRIVERS))
+                (paragraph("legend", losses::LEGEND))
+            }
+            "\n"
+        }
     }
 }
 

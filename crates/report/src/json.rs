@@ -54,6 +54,8 @@ pub struct RunRecord<'a> {
     nodes: &'a [tidemark_measure::observation::Node],
     /// The drivers that put the load on; none where the process that keeps the record did it itself.
     drivers: &'a [record::Driver],
+    /// The pods and nodes that were lost while it went on, with what happened to them and what the load saw of it.
+    losses: Vec<tidemark_judge::Loss>,
 }
 
 /// What a run measured: all data operations together, or the best cell of a sweep.
@@ -261,6 +263,7 @@ pub fn json(run: &Run, judgement: &Judgement) -> String {
         member: run.member.as_ref(),
         nodes: &run.nodes,
         drivers: &run.drivers,
+        losses: tidemark_judge::losses(run),
     };
     // Only maps with keys that are not strings fail, and numbers never do: there are none of the former.
     serde_json::to_string_pretty(&document).expect("plain data with string keys is always JSON")

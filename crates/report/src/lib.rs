@@ -10,7 +10,7 @@
 //! | `offered` | what load a work put on, as a sentence |
 //! | `commits` | the tables about commits to tables |
 //! | `cycles` | the tables about cycles of tables that change |
-//! | `databases`, `drivers` | the tables about databases and drivers |
+//! | `databases`, `drivers`, `losses` | the tables about databases, drivers and what was lost |
 //! | `sweep` | the tables about sweeps and proofs |
 //! | `html`, `markdown` | how it looks |
 //! | [`evaluation`] | the report of an evaluation, in all these forms |
@@ -30,6 +30,7 @@ pub mod figures;
 mod html;
 mod json;
 mod known;
+mod losses;
 mod markdown;
 mod offered;
 mod queries;

@@ -8,6 +8,7 @@ use crate::drivers;
 use crate::endpoints;
 use crate::html::repeat_sentence;
 use crate::known;
+use crate::losses;
 use crate::queries;
 use crate::sweep;
 use crate::table::{Table, fenced, markdown as plain};
@@ -34,6 +35,12 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
     }
     for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
         text += &main_stage(run, stage);
+    }
+    let lost = tidemark_judge::losses(run);
+    if !lost.is_empty() {
+        let told: String = losses::service(&lost).iter().map(|one| format!("- {}\n", plain(one))).collect();
+        text +=
+            &format!("## Losses\n\n{told}\n{}{}\n\n", losses::table(&lost).markdown(), plain(losses::LEGEND));
     }
     if drivers::stages(run).next().is_some() {
         let told = |stage| drivers::table(run, stage).markdown();

@@ -89,7 +89,7 @@ fn in_flight(second: &Second) -> Option<InFlight> {
 
 /// The longest time without a success that is nothing unusual, given that this one occurred. Where an operation waited for the storage
 /// all the while, the load had not paused: gaps between its arrivals say nothing then.
-fn longest_usual_ns(context: &WorkContext<'_>, longest: LongestGap) -> u64 {
+pub(crate) fn longest_usual_ns(context: &WorkContext<'_>, longest: LongestGap) -> u64 {
     let least = OUTAGE_LEAST_NS.max(usual_ns(context).saturating_mul(OUTAGE_TIMES_TYPICAL));
     let mut meanwhile = context.seconds_touching(longest.from_ns, longest.to_ns);
     if meanwhile.any(|second| second.oldest_in_flight_ns >= least) {

@@ -9,6 +9,7 @@ use tidemark_measure::record::Run;
 /// Every figure of a run's main stages, each with a name that is its own.
 pub fn of_run(run: &Run) -> Vec<Figure> {
     let mut figures: Vec<Figure> = sweeps(run).iter().flat_map(of_sweep).collect();
+    let losses = tidemark_judge::losses(run);
     let stages = run.stages.iter().enumerate();
     for (index, stage) in stages.filter(|(_, stage)| stage.cell.is_none() && is_main(stage)) {
         let within = |prefix: &str, work: &str, figure: Figure| {
@@ -31,6 +32,8 @@ pub fn of_run(run: &Run) -> Vec<Figure> {
         }));
         let drivers = drivers::throughput_of_drivers(run, stage, MOST_POINTS);
         figures.extend(drivers.map(|figure| within(&stage.id, only, figure)));
+        let lost = super::throughput_with_losses(stage, &losses, MOST_POINTS);
+        figures.extend(lost.map(|figure| within(&stage.id, only, figure)));
         let timelines = nodes::timelines(run, Some(index), MOST_POINTS);
         figures.extend(timelines.into_iter().map(|figure| within(&stage.id, only, figure)));
     }

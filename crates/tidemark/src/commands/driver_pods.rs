@@ -13,18 +13,19 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidemark_control::backend::BackendFactory;
 use tidemark_control::event::StopRequest;
+use tidemark_control::witness::Witness;
 use tidemark_fleet::fleet::Presence;
 use tidemark_fleet::{Fleet, backend, fleet};
 use tidemark_kubernetes::{Drivers, MOST_PODS, Manifest, Owner, Pods, Reach, run_name};
-use tidemark_measure::record::Note;
+use tidemark_measure::record::{Note, Run};
 use tidemark_plan::evaluation::Arm;
 use tidemark_plan::plan::{Plan, Wanted};
 use tidemark_plan::secret::Secret;
 use tidemark_plan::yaml::Environment;
-use tidemark_pods::{Cluster, PodsError, Running, Waiting, Which};
+use tidemark_pods::{Cluster, PodsError, Running, Waiting, Watcher, Which};
 use tidemark_serve::{DriverServer, ServeError};
 
 /// What stands in a dry run for what is made anew for every run.
@@ -44,7 +45,7 @@ pub(super) struct Wish<'a> {
     pub(super) owner: Option<Owner>,
 }
 
-/// Makes driver pods, waits until all have joined, lends them to `body` with a note for reports, and removes them.
+/// Makes driver pods, waits until all have joined, lends them to `body` with who watches them and a note for reports, and removes them.
 ///
 /// # Errors
 /// They are refused, or do not come: nothing of them is left then, or the message says what is.
@@ -53,7 +54,7 @@ pub(super) fn with_drivers<T>(
     wish: &Wish<'_>,
     is_stopped: &dyn Fn() -> bool,
     say: &mut dyn FnMut(&str),
-    body: impl FnOnce(Arc<dyn BackendFactory>, Note) -> T,
+    body: impl FnOnce(Arc<dyn BackendFactory>, Arc<dyn Witness>, Note) -> T,
 ) -> Result<T, Stop> {
     let name = run_name(wish.name, &mark());
     let drivers = Drivers {
@@ -84,6 +85,7 @@ pub(super) fn with_drivers<T>(
         reach.url
     ));
     let running = cluster.start(&drivers, &reach).map_err(refused)?;
+    let watcher = cluster.watch(&name, wish.pods.target.as_ref());
     let joined = || {
         let present = |name: &&String| {
             let members = fleet.members();
@@ -99,12 +101,23 @@ pub(super) fn with_drivers<T>(
         Err(error) => Err(refused(error)),
         Ok(()) => {
             let note = Note { topic: "kubernetes".into(), text: described(&drivers) };
-            Ok(body(backend::on(Arc::clone(&fleet), names.clone()), note))
+            let backends = backend::on(Arc::clone(&fleet), names.clone());
+            Ok(body(backends, Arc::new(PodWitness(watcher)), note))
         }
     };
     say("removing the driver pods");
     remove(running, say);
     done
+}
+
+/// What the records of runs say of their pods.
+#[derive(Debug)]
+struct PodWitness(Watcher);
+
+impl Witness for PodWitness {
+    fn tell(&self, run_start: Instant, run: &mut Run) {
+        (run.happenings, run.unwatched) = self.0.seen(run_start);
+    }
 }
 
 /// `tidemark run --on kubernetes` of a workload: runs it on pods, or prints what they would be made of.
@@ -170,8 +183,8 @@ fn on_pods(
             terminal.remark(text);
         }
     };
-    with_drivers(&cluster, &wish, &is_stopped, &mut say, |backends, note| {
-        body(Means { backends, signals: signals.clone() }, note)
+    with_drivers(&cluster, &wish, &is_stopped, &mut say, |backends, witness, note| {
+        body(Means { backends, signals: signals.clone(), witness: Some(witness) }, note)
     })?
 }
 

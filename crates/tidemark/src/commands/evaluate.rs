@@ -60,6 +60,7 @@ pub(crate) fn execute(
     let environment = Environment::process(&registry);
     let mut options = options(arguments, &registry, beside.parent().map(PathBuf::from))?;
     options.run.backends = means.backends;
+    options.run.witness = means.witness;
     let mut screen = Screen::new(running, means.signals, terminal);
     let evaluated =
         evaluate::evaluate(&document, provenance, &options, &environment, store.as_mut(), &mut screen);

@@ -17,6 +17,7 @@ use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{self, Trust};
 use tidemark_control::local::Local;
 use tidemark_control::provenance;
+use tidemark_control::witness::Witness;
 use tidemark_judge::evaluation::assess;
 use tidemark_kubernetes::{Owner, Pods, processors, size};
 use tidemark_measure::record::{Note, Provenance, State};
@@ -76,6 +77,9 @@ struct Worker {
     cluster: Cluster,
     arguments: cli::Operator,
 }
+
+/// Who watches the pods that put the load on, and what reports say of them; `None`: this process does it.
+type Watched = Option<(Arc<dyn Witness>, Note)>;
 
 impl Worker {
     /// Removes the drivers of an operator that was killed. Whoever calls carries nothing out.
@@ -149,7 +153,9 @@ impl Worker {
             &wish,
             &is_stopped,
             &mut |said| follow.say(said),
-            |backends, note| self.measure(document, task, (backends, Some(note)), &environment, follow),
+            |backends, witness, note| {
+                self.measure(document, task, (backends, Some((witness, note))), &environment, follow)
+            },
         );
         measured.map_err(|Stop { exit, message }| match exit {
             Exit::Interrupted => Outcome::Stopped,
@@ -161,10 +167,11 @@ impl Worker {
         &self,
         mut document: Evaluation,
         task: &Task,
-        (backends, note): (Arc<dyn BackendFactory>, Option<Note>),
+        (backends, watched): (Arc<dyn BackendFactory>, Watched),
         environment: &Environment<'_>,
         follow: &dyn Follow,
     ) -> Result<Outcome, Outcome> {
+        let (witness, note) = watched.unzip();
         document.notes.extend(note);
         std::fs::create_dir_all(&task.directory)
             .map_err(|error| Outcome::Failed(format!("cannot use {}: {error}", task.directory.display())))?;
@@ -180,6 +187,7 @@ impl Worker {
         let run = execute::Options {
             scratch: Some(PathBuf::from(&task.directory)),
             access: Access::within(Policy::default()),
+            witness,
             ..execute::Options::new(environment.registry.clone(), backends, Trust::Network)
         };
         let mut sink = Sink { follow, done: 0, of: None };

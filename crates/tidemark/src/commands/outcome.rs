@@ -12,6 +12,7 @@ use tidemark_control::backend::BackendFactory;
 use tidemark_control::execute::{self, Executed, Options, Trust};
 use tidemark_control::local::Local;
 use tidemark_control::provenance;
+use tidemark_control::witness::Witness;
 use tidemark_judge::{Judgement, Severity};
 use tidemark_measure::record::{Provenance, Run, State};
 use tidemark_measure::units;
@@ -39,12 +40,14 @@ pub(crate) struct Means {
     /// Where its load comes from.
     pub(crate) backends: Arc<dyn BackendFactory>,
     pub(crate) signals: Signals,
+    /// Who else watches the run.
+    pub(crate) witness: Option<Arc<dyn Witness>>,
 }
 
 impl Means {
     /// This process.
     pub(crate) fn local() -> Self {
-        Self { backends: Arc::new(Local), signals: Signals::listen() }
+        Self { backends: Arc::new(Local), signals: Signals::listen(), witness: None }
     }
 
     /// This process, if the machine has the memory for the plan.
@@ -98,6 +101,7 @@ pub(crate) fn execute(
         skip_preflight: running.skip_preflight,
         allow_destroy: running.allow_destroy.clone(),
         scratch: store.as_ref().and_then(|store| store.path().parent()).map(Path::to_owned),
+        witness: means.witness,
         ..Options::new(tidemark_engines::registry(), means.backends, Trust::User)
     };
     let mut progress = Progress::new(show(running, terminal), terminal, means.signals, plan);

@@ -1,0 +1,176 @@
+//! The built binary, driver pods, and a target's pod that is deleted under their load, on the lab's node.
+
+#![allow(clippy::unwrap_used, reason = "a failed test may panic, and says what it does")]
+
+mod common;
+
+use common::Place;
+use common::fleet::wait;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+use tidemark_apiserver::{Client, Which};
+use tidemark_lab::image::Image;
+use tidemark_lab::{self as lab, Kubernetes, KubernetesOptions};
+
+const PORT: u16 = 18_099;
+
+/// A server that takes three seconds to begin, has every object of every bucket and lists none, and says when it is first asked for one.
+const SERVER: &str = r#"
+import http.server, sys, time
+time.sleep(3)
+asked = False
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def log_message(self, *_): pass
+    def do_GET(self):
+        global asked
+        is_object = "/" in self.path.split("?")[0].strip("/")
+        if is_object and not asked:
+            asked = True
+            print("asked", flush=True)
+        body = b"x" * 4096 if is_object else b"<ListBucketResult/>"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+http.server.ThreadingHTTPServer((sys.argv[1], 18099), Handler).serve_forever()
+"#;
+
+struct Down(Kubernetes);
+
+impl Drop for Down {
+    fn drop(&mut self) {
+        let _ = lab::down(self.0.dir(), true, &mut |_| {});
+    }
+}
+
+/// The server as an image: Python as it is on this machine, with no more of its library than the server loads.
+fn server(archive: &Path) {
+    let program = "import encodings.ascii, encodings.idna, encodings.latin_1, http.server, os, sys, time\n\
+                   print(os.path.realpath(sys.executable))\n\
+                   for one in list(sys.modules.values()):\n    if getattr(one, '__file__', None): print(one.__file__)";
+    let output = Command::new("python3").args(["-I", "-c", program]).output().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let (python, modules) = output.split_once('\n').unwrap();
+    let mut image = Image::new("example.org/server:1").entrypoint(&[python, "-I", "/server.py"]);
+    image.program(Path::new(python), python).unwrap();
+    for module in modules.lines() {
+        let path = Path::new(module);
+        let is_program = path.extension().is_some_and(|extension| extension == "so");
+        if is_program { image.program(path, path) } else { image.tree(path, path) }.unwrap();
+    }
+    image.text("/server.py", 0o644, SERVER);
+    image.write(archive).unwrap();
+}
+
+/// One pod of it, at an address that outlives the pod and that no other lab has: the node's.
+fn set(host: &str) -> Value {
+    let container = json!({"name": "server", "image": "example.org/server:1", "args": [host],
+        "readinessProbe": {"tcpSocket": {"port": PORT}, "periodSeconds": 1}});
+    json!({
+        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "server"},
+        "spec": {
+            "serviceName": "server", "replicas": 1, "selector": {"matchLabels": {"app": "server"}},
+            "template": {
+                "metadata": {"labels": {"app": "server"}},
+                "spec": {"hostNetwork": true, "terminationGracePeriodSeconds": 1, "containers": [container]},
+            },
+        },
+    })
+}
+
+fn document(host: &str, seconds: u32) -> String {
+    format!(
+        "name: lost\ndrivers: {{use: 1, kubernetes: {{cpu: 100m, memory: 256Mi, target_pods: {{labels: app=server}}}}}}\n\
+         target: {{kind: s3, endpoints: ['http://{host}:{PORT}'], access_key: a, secret_key: b}}\nstages:\n\
+         - {{name: main, load: {{workers: 2, rate: 20/s, for: {seconds}s, containers: 1-1, operations: [get: {{weight: 100, objects: 1-9}}]}}}}\n"
+    )
+}
+
+/// What the server's pod has said.
+fn log(kubernetes: &Kubernetes) -> Option<String> {
+    let path = "/api/v1/namespaces/default/pods/server-0/log";
+    Some(kubernetes.ask("GET", path, None).ok()?)
+        .filter(|answer| answer.status == 200)
+        .map(|answer| answer.body)
+}
+
+#[test]
+#[ignore = "needs a node of Kubernetes, Python and root; run by make test-kubernetes"]
+fn kubernetes_pods_that_are_lost_under_load_have_their_phases_and_the_time_without_service() {
+    tidemark_testing::needs!(tidemark_testing::KUBERNETES_NODE);
+    tidemark_testing::needs!(&["python3"]);
+    if !tidemark_testing::is_root() {
+        return tidemark_testing::skip("a node needs root");
+    }
+    let place = Place::new();
+    let options = KubernetesOptions { node: true, ..KubernetesOptions::new(place.path("lab")) };
+    let node = Down(Kubernetes::up(&options, &mut |_| {}).unwrap());
+    let kubernetes = &node.0;
+    let (drivers, servers) = (place.path("drivers.tar"), place.path("servers.tar"));
+    let packed = place.tidemark(&["kubernetes", "image", "-o", drivers.to_str().unwrap()]);
+    assert_eq!(packed.code, 0, "{}", packed.stderr);
+    server(&servers);
+    for archive in [drivers, servers] {
+        kubernetes.import(&archive).unwrap();
+        std::fs::remove_file(archive).unwrap();
+    }
+    let config = kubernetes.kubeconfig();
+    let client = Client::connect(Which { kubeconfig: Some(&config), ..Which::default() }).unwrap();
+    let host = kubernetes.host().unwrap().to_string();
+    client.create(&client.path("apis/apps/v1", "statefulsets"), &set(&host)).unwrap();
+    let pod = client.path("api/v1", "pods/server-0");
+    let ready = || {
+        let pod = client.ask("GET", &pod, None).ok()?;
+        let mut conditions = pod["status"]["conditions"].as_array()?.iter();
+        conditions.any(|one| one["type"] == "Ready" && one["status"] == "True").then_some(())
+    };
+    wait("server", ready);
+    let start = |seconds| {
+        let path = place.write("lost.yaml", &document(&host, seconds));
+        let mut command = place.command(&["run", path.to_str().unwrap(), "--on", "kubernetes"]);
+        command.env("KUBECONFIG", &config).spawn().unwrap()
+    };
+    let report = |run: &str, form: &str| {
+        let report = place.tidemark(&["report", run, "--format", form]);
+        assert_eq!(report.code, 0, "{}", report.stderr);
+        report.stdout
+    };
+
+    // The server's own log says that the load has begun. What is after it is no matter of the speed of this machine.
+    let mut run = start(45);
+    wait("load", || log(kubernetes)?.contains("asked").then_some(()));
+    sleep(Duration::from_secs(5));
+    client.ask("DELETE", &pod, None).unwrap();
+    run.wait().unwrap();
+    let record: Value = serde_json::from_str(&report("1", "json")).unwrap();
+    let mut losses = record["losses"].as_array().unwrap().iter();
+    let loss = losses.find(|loss| loss["phases"][0]["part"] == "target").expect("a loss of the target");
+    let happenings = loss["phases"].as_array().unwrap();
+    let phases: Vec<_> = happenings
+        .iter()
+        .map(|one| {
+            assert!(one["object"] == "pod default/server-0" && one["part"] == "target", "{one}");
+            one["what"].as_str().unwrap()
+        })
+        .collect();
+    let mut rest = phases.iter();
+    for phase in ["pod_deleted", "pod_gone", "pod_made", "pod_scheduled", "container_started", "pod_ready"] {
+        assert!(rest.any(|one| *one == phase), "{phase} in its place: {phases:?}");
+    }
+    let times: Vec<_> = happenings.iter().map(|one| one["at_ns"].as_u64().unwrap()).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    assert_eq!(loss["service"]["kind"], "gone", "{loss}");
+    assert!(loss["returned_ns"].as_u64() >= times.last().copied(), "{loss}");
+    let text = report("1", "md");
+    let (_, losses) = text.split_once("## Losses").expect("a section of losses");
+    assert!(losses.contains("Pod default/server-0 was deleted"), "{losses}");
+    assert!(losses.contains("first one again") && losses.contains("without service"), "{losses}");
+
+    // Nothing is lost, and nothing is said.
+    start(3).wait().unwrap();
+    assert!(!report("2", "md").contains("Losses"));
+}
