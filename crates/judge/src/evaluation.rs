@@ -39,7 +39,7 @@ use crate::{Finding, Validity};
 use serde::Serialize;
 use std::borrow::Cow;
 use tidemark_measure::axis::Unit;
-use tidemark_measure::evaluation::{Evaluation, Level};
+use tidemark_measure::evaluation::{Arm, Evaluation, Level};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::Run;
 
@@ -354,13 +354,22 @@ pub fn assess_within(evaluation: &Evaluation, runs: &[Run], margin: Option<f64>)
 /// The evaluation without arms that are not to be compared: those that a search for better settings went through. Its winner was chosen
 /// because it looked good among them; only what was measured afterwards says whether it is.
 fn compared(evaluation: &Evaluation) -> Cow<'_, Evaluation> {
-    let Some(tuning) = &evaluation.tuning else { return Cow::Borrowed(evaluation) };
-    let proves = |name: &str| tuning.tried.iter().any(|tried| tried.proves && tried.arm == name);
-    let mut arms: Vec<_> = evaluation.arms.iter().filter(|arm| proves(&arm.name)).cloned().collect();
-    if arms.is_empty() {
-        arms.extend(evaluation.arms.first().cloned());
+    if evaluation.tuning.is_none() {
+        return Cow::Borrowed(evaluation);
     }
+    let arms = compared_arms(evaluation).into_iter().cloned().collect();
     Cow::Owned(Evaluation { arms, ..evaluation.clone() })
+}
+
+/// The arms that are compared, the baseline first: all, but of a search only those of its proof, or its baseline before that.
+pub fn compared_arms(evaluation: &Evaluation) -> Vec<&Arm> {
+    let Some(tuning) = &evaluation.tuning else { return evaluation.arms.iter().collect() };
+    let proves = |arm: &&Arm| tuning.tried.iter().any(|tried| tried.proves && tried.arm == arm.name);
+    let mut arms: Vec<&Arm> = evaluation.arms.iter().filter(proves).collect();
+    if arms.is_empty() {
+        arms.extend(evaluation.arms.first());
+    }
+    arms
 }
 
 impl Assessment {

@@ -91,6 +91,7 @@ pub fn look(problem: Problem<'_>, seen: &[Seen]) -> (Conclusion, Vec<Trial>) {
         Err(Missing(trials)) => trials,
     };
     search.conclusion.noise = search.spread_of(0);
+    search.conclusion.failing = search.failing_by_now();
     if problem.tuning.second.is_some() {
         let (points, noise) = (search.points(), search.spread_of(1));
         search.conclusion.front = Some(Front { points, noise, ..search.front });
@@ -138,9 +139,11 @@ impl Search<'_> {
             return Ok(end);
         }
         let survivors = self.survivors(&found);
-        self.conclusion.searched.clone_from(&survivors);
         self.halve(&survivors, &found, pairs)?;
         self.refine(&survivors, pairs)?;
+        if self.has_searched() {
+            self.conclusion.searched.clone_from(&survivors);
+        }
         self.decide(&survivors, pairs)
     }
 
@@ -328,18 +331,25 @@ impl Search<'_> {
         eligible.max_by(|one, other| known(one).total_cmp(&known(other)))
     }
 
-    /// A configuration with the baseline's values of all settings but these.
+    /// A configuration with the baseline's values of all settings but these, or with what works instead.
     fn only(&self, settings: &[usize], mut configuration: Configuration) -> Configuration {
         let space = &self.problem.tuning.space;
-        for (index, setting) in space.settings.iter().enumerate() {
+        let home = self.working(space.baseline());
+        for (index, value) in home.0.into_iter().enumerate() {
             if !settings.contains(&index) {
-                configuration.0[index] = setting.baseline;
+                configuration.0[index] = value;
             }
         }
         space.settled(configuration)
     }
 
-    /// Whether a configuration has the baseline's values of all settings but these.
+    /// Whether anything was measured between the screening and the proof.
+    fn has_searched(&self) -> bool {
+        let of_search = |phase: Phase| matches!(phase, Phase::Halving | Phase::Refining);
+        self.conclusion.runs.iter().any(|(phase, runs)| of_search(*phase) && *runs > 0)
+    }
+
+    /// Whether a configuration is one of these.
     fn is_of(&self, settings: &[usize], configuration: &Configuration) -> bool {
         self.only(settings, configuration.clone()) == *configuration
     }

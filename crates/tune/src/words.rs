@@ -1,16 +1,24 @@
 //! What a search comes to, in words: for the terminal and the report alike.
 
-use crate::conclusion::{Compared, Conclusion, End, Extreme, Failing, FewSamples, Phase, Proof};
+use crate::conclusion::{Compared, Conclusion, End, Extreme, Failing, FewSamples, Phase, Proof, Standing};
 use crate::effects::{Effect, Verdict};
 use crate::front::{Estimated, Place, Point};
 use crate::search::least_runs;
-use tidemark_measure::tuning::{Configuration, Objective, TakesEffect, Tuning};
+use tidemark_measure::tuning::{Configuration, Domain, Objective, Setting, TakesEffect, Tuning};
 use tidemark_measure::units::duration_ns;
+
+/// An effect that even a screening of few runs should find, as a share.
+const TENFOLD: f64 = 9.0;
+
+/// Fewer failures are told with the others.
+const SEVERAL: usize = 2;
 
 /// How the search ended, then the details: sentences with their full stops.
 pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     let mut all = vec![headline(tuning, conclusion)];
-    all.extend(front(tuning, conclusion));
+    // Where both ends of a front are the same settings, the same may be said of both.
+    let other = front(tuning, conclusion).into_iter().filter(|sentence| *sentence != all[0]);
+    all.extend(other.collect::<Vec<_>>());
     let second = conclusion.front.iter().flat_map(|front| &front.effects);
     // Of two objectives a setting matters if it does to one, and does not if it does not to both.
     let strongest = |setting: usize| {
@@ -37,18 +45,29 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     }
     let equal = named(&[Verdict::Equal]);
     if !equal.is_empty() {
-        all.push(format!("These do not, within {}: {equal}.", percent(tuning.margin)));
+        all.push(format!(
+            "From one end of their ranges to the other these make no difference, within {}: {equal}.",
+            percent(tuning.margin)
+        ));
     }
     let open = named(&[Verdict::CannotTell]);
     if !open.is_empty() {
         all.push(format!("Of these it cannot be told: {open}{}.", detectable(tuning, conclusion)));
     }
-    if conclusion.is_curved() {
+    if is_untold(conclusion) {
         all.push(
-            "The baseline is not what the ends of the ranges suggest: what happens between them is not a straight line, and was searched."
+            "What each setting does cannot be told: too few runs of the screening were within the service level, or those that were always \
+             had the same settings together."
                 .to_owned(),
         );
     }
+    if conclusion.is_curved() {
+        let searched = if conclusion.searched.is_empty() { "" } else { ", and was searched" };
+        all.push(format!(
+            "The baseline is not what the ends of the ranges suggest: what happens between them is not a straight line{searched}."
+        ));
+    }
+    all.extend(unseen(tuning, conclusion));
     for Failing { setting, value, runs } in &conclusion.failing {
         let setting = &tuning.space.settings[*setting];
         all.push(format!(
@@ -59,6 +78,7 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     }
     all.extend(untested(tuning, conclusion));
     all.extend(outside(tuning, conclusion));
+    all.extend(unreliable(tuning, conclusion));
     for FewSamples { objective, runs, needed } in &conclusion.few_samples {
         all.push(format!(
             "In {runs} runs the {} rests on fewer than {needed} operations, so that chance has a large part in it. Let runs be longer, or search \
@@ -105,10 +125,15 @@ fn headline(tuning: &Tuning, conclusion: &Conclusion) -> String {
             } else {
                 "But for what was given up, no setting matters"
             };
-            format!("{but}: all effects are within {}.", percent(tuning.margin))
+            format!(
+                "{but}: from one end of its range to the other, no effect exceeds {}.",
+                percent(tuning.margin)
+            )
         }
-        End::NothingShown if conclusion.failing.is_empty() => "No setting is shown to matter.".to_owned(),
-        End::NothingShown => "But for what was given up, no setting is shown to matter.".to_owned(),
+        End::NothingShown if conclusion.failing.is_empty() => {
+            "No setting is shown to matter by itself.".to_owned()
+        }
+        End::NothingShown => "But for what was given up, no setting is shown to matter by itself.".to_owned(),
         End::NoTime => format!(
             "The time is too short: it is enough for {} runs, and {} settings take at least {}. Allow more time, or search fewer settings.",
             tuning.budget(),
@@ -134,24 +159,107 @@ fn detectable(tuning: &Tuning, conclusion: &Conclusion) -> String {
     if all.is_empty() {
         return String::new();
     }
+    if conclusion.detectable.into_iter().chain(second).any(|least| least > TENFOLD) {
+        return "; with so few runs not even a tenfold effect is sure to be seen".to_owned();
+    }
     format!("; an effect of {} would most likely have been seen", all.join(" and of "))
 }
 
-/// Settings that the winner changes although the search has not varied them by themselves.
+/// Settings that the winner changes although nothing has shown that it needs them.
 fn untested(tuning: &Tuning, conclusion: &Conclusion) -> Option<String> {
-    let (winner, baseline) = (conclusion.winner.as_ref()?, tuning.space.baseline());
-    let is_untested =
-        |index: &usize| winner.0[*index] != baseline.0[*index] && !conclusion.searched.contains(index);
-    let names: Vec<&str> = (0..tuning.space.settings.len())
-        .filter(is_untested)
-        .map(|index| tuning.space.settings[index].name.as_str())
-        .collect();
+    let (winner, space) = (conclusion.winner.as_ref()?, &tuning.space);
+    let is_shown = |index: usize| {
+        let mut own = effects_of(conclusion).filter(|effect| effect.setting == index);
+        own.any(|effect| matches!(effect.verdict, Verdict::Better | Verdict::Worse))
+    };
+    let is_needed = |index: usize| {
+        let mut failing = conclusion.failing.iter();
+        failing.any(|one| one.setting == index && one.value == space.settings[index].baseline)
+    };
+    let is_untested = |index: &usize| {
+        winner.0[*index] != space.settings[*index].baseline
+            && !conclusion.searched.contains(index)
+            && !is_shown(*index)
+            && !is_needed(*index)
+    };
+    let names = names(tuning, (0..space.settings.len()).filter(is_untested));
     (!names.is_empty()).then(|| {
         format!(
-            "The winner is a combination of the screening: whether it needs its {} was not looked into.",
-            names.join(", ")
+            "The winner is a combination of the screening: whether it needs its {names} was not looked into."
         )
     })
+}
+
+/// The effects on all objectives.
+fn effects_of(conclusion: &Conclusion) -> impl Iterator<Item = &Effect> {
+    conclusion.effects.iter().chain(conclusion.front.iter().flat_map(|front| &front.effects))
+}
+
+/// Whether the screening is over and has told no effects.
+fn is_untold(conclusion: &Conclusion) -> bool {
+    let is_over = conclusion.end.is_some_and(|end| !matches!(end, End::NoTime | End::NothingWithin));
+    is_over && conclusion.effects.is_empty()
+}
+
+/// Settings of which something was left unseen: ranges with the baseline at an end, between whose ends nothing was measured; and where
+/// effects are not known, those that were not searched.
+fn unseen(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
+    let mut all = Vec::new();
+    if !matches!(conclusion.end, Some(end) if end != End::NoTime && end != End::NothingWithin) {
+        return all;
+    }
+    let settings = &tuning.space.settings;
+    let is_left = |index: &usize| !conclusion.searched.contains(index);
+    let is_at_an_end = |setting: &Setting| match setting.domain {
+        Domain::Integer(from, to, _) | Domain::Real(from, to, _) => {
+            setting.baseline == from || setting.baseline == to
+        }
+        Domain::Choice(_) => false,
+    };
+    let between = (0..settings.len()).filter(is_left).filter(|index| is_at_an_end(&settings[*index]));
+    let between = names(tuning, between);
+    if !between.is_empty() {
+        all.push(format!("Between the ends of these ranges nothing was measured: {between}."));
+    }
+    let left = names(tuning, (0..settings.len()).filter(is_left));
+    if is_untold(conclusion) && !conclusion.searched.is_empty() && !left.is_empty() {
+        all.push(format!("These were not searched: {left}."));
+    }
+    all
+}
+
+/// Values with which runs fail at least twice as often as with others of the same setting.
+fn unreliable(tuning: &Tuning, conclusion: &Conclusion) -> Option<String> {
+    let fails = |standing: &&Standing| {
+        let has = |one: &Failing| standing.configuration.0[one.setting] == one.value;
+        conclusion.failing.iter().any(has)
+    };
+    let sound: Vec<&Standing> = conclusion.standings.iter().filter(|one| !fails(one)).collect();
+    let count = |fits: &dyn Fn(f64) -> bool, index: usize| {
+        let own = sound.iter().filter(|one| fits(one.configuration.0[index]));
+        own.fold((0, 0), |(outside, runs), one| (outside + one.outside as usize, runs + one.runs()))
+    };
+    let mut found = Vec::new();
+    for (index, setting) in tuning.space.settings.iter().enumerate() {
+        for level in setting.levels() {
+            let ((outside, runs), (others, of)) =
+                (count(&|value| value == level, index), count(&|value| value != level, index));
+            if outside >= SEVERAL && of > 0 && outside * of >= 2 * others * runs {
+                found.push(format!("{} {} {outside} of {runs}", setting.name, setting.text(level)));
+            }
+        }
+    }
+    (!found.is_empty()).then(|| {
+        format!(
+            "With these values, or with several of them together, more runs were outside or failed than with others: {}.",
+            found.join(", ")
+        )
+    })
+}
+
+/// The names of settings at these places.
+fn names(tuning: &Tuning, places: impl Iterator<Item = usize>) -> String {
+    places.map(|index| tuning.space.settings[index].name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// Runs without a value: all, and those of the baseline.
@@ -159,9 +267,13 @@ fn outside(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     let mut all = Vec::new();
     let outside: u32 = conclusion.standings.iter().map(|standing| standing.outside).sum();
     if outside > 0 {
-        all.push(format!(
-            "{outside} runs of the search were outside the service level or failed; effects are those of the others."
-        ));
+        let effects = if conclusion.effects.is_empty() { "" } else { "; effects are those of the others" };
+        let runs = if outside == 1 {
+            "1 run of the search was".to_owned()
+        } else {
+            format!("{outside} runs of the search were")
+        };
+        all.push(format!("{runs} outside the service level or failed{effects}."));
     }
     let baseline = tuning.space.baseline();
     let own = conclusion.standings.iter().find(|standing| standing.configuration == baseline);
@@ -355,7 +467,7 @@ pub fn effects(tuning: &Tuning, effects: &[Effect], failing: &[Failing]) -> Vec<
             match effect.verdict {
                 Verdict::Better => "better",
                 Verdict::Worse => "worse",
-                Verdict::Equal => "does not matter",
+                Verdict::Equal => "no difference",
                 Verdict::CannotTell => "cannot tell",
             }
             .to_owned(),
@@ -425,14 +537,13 @@ mod tests {
             };
             sentences(&tuning, &conclusion).join(" ")
         };
-        assert!(
-            told(End::NothingMatters, Verdict::Equal)
-                .starts_with("No setting matters: all effects are within 5.0 %.")
-        );
+        assert!(told(End::NothingMatters, Verdict::Equal).starts_with(
+            "No setting matters: from one end of its range to the other, no effect exceeds 5.0 %."
+        ));
         let open = told(End::NothingShown, Verdict::CannotTell);
         assert!(
             open.starts_with(
-                "No setting is shown to matter. Of these it cannot be told: cache; an effect of 20 %"
+                "No setting is shown to matter by itself. Of these it cannot be told: cache; an effect of 20 %"
             ),
             "{open}"
         );

@@ -103,9 +103,8 @@ impl Evaluator<'_> {
         if is_up && is_measured && self.health == Health::Well {
             is_measured = self.recover(index, sink)?;
         }
-        let refused = self.tuning().tried.iter().filter(|tried| !tried.refused.is_empty()).count();
-        let (took_ns, done) = (began.elapsed().as_nanos() as u64, (self.runs.len() + refused) as u32);
-        note(self.tuning_mut(), took_ns, done);
+        let (took_ns, done) = (began.elapsed().as_nanos() as u64, self.runs.len() as u32);
+        note(self.tuning_mut(), took_ns, done, is_up);
         self.keep()?;
         match std::mem::replace(&mut self.health, Health::Well) {
             Health::Well => Ok(is_measured),

@@ -1,6 +1,6 @@
 //! Cells put together by load, and what stands for a load where there is room for one level only.
 
-use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Knee, Metric, shown};
+use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Knee, Metric, compared_arms, shown};
 use tidemark_measure::axis::{Axis, Value};
 pub(super) use tidemark_measure::evaluation::level_label as level_words;
 use tidemark_measure::evaluation::{Evaluation, Level, Load, number_on};
@@ -68,6 +68,7 @@ pub(super) struct Ladder<'a> {
 /// All loads of an assessment, in its order.
 pub(super) fn panels<'a>(evaluation: &'a Evaluation, assessment: &'a Assessment) -> Vec<Panel<'a>> {
     let mut panels: Vec<Panel<'a>> = Vec::new();
+    let arms: Vec<&str> = compared_arms(evaluation).into_iter().map(|arm| arm.name.as_str()).collect();
     for cell in &assessment.cells {
         let same = |panel: &Panel<'_>| panel.load == cell.load && panel.subject == cell.subject;
         let index = panels.iter().position(same).unwrap_or_else(|| {
@@ -79,7 +80,7 @@ pub(super) fn panels<'a>(evaluation: &'a Evaluation, assessment: &'a Assessment)
                 levels: Vec::new(),
                 cells: Vec::new(),
                 assessment,
-                arms: evaluation.arms.iter().map(|arm| arm.name.as_str()).collect(),
+                arms: arms.clone(),
             });
             panels.len() - 1
         });

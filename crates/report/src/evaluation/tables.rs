@@ -6,7 +6,8 @@ use crate::content::{self, NONE, bandwidth};
 use crate::endpoints::index;
 use crate::table::{Table, Tone};
 use tidemark_judge::evaluation::{
-    Cell, Comparison, Estimate, Metric, Outcome, Totals, difference, plus_minus as words_of, totals,
+    Cell, Comparison, Estimate, Metric, Outcome, Totals, compared_arms, difference, plus_minus as words_of,
+    totals,
 };
 use tidemark_judge::{claimed, judge};
 use tidemark_measure::evaluation::Level;
@@ -433,9 +434,9 @@ fn is_of(run: &Run, arm: &str, load: &str) -> bool {
 
 /// What the arms are: a column for each, a row for every setting that any of them has.
 pub(super) fn arms(subject: &Subject<'_>) -> Table {
-    let arms = &subject.evaluation.arms;
+    let arms = compared_arms(subject.evaluation);
     let mut table = Table::new("Arms").words(["Setting"]);
-    for arm in arms {
+    for arm in &arms {
         table = table.words([arm.name.as_str()]);
     }
     if arms.iter().any(|arm| !arm.description.is_empty()) {
@@ -449,7 +450,7 @@ pub(super) fn arms(subject: &Subject<'_>) -> Table {
         }
     }
     for name in names {
-        let value = |arm: &tidemark_measure::evaluation::Arm| {
+        let value = |arm: &&tidemark_measure::evaluation::Arm| {
             let own = arm.settings.iter().filter(|(own, _)| own == name).map(|(_, value)| value.clone());
             joined(own)
         };

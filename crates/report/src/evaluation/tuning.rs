@@ -115,6 +115,8 @@ fn progress(tuning: &Tuning, conclusion: &Conclusion) -> Vec<Bar> {
     };
     let baseline = tuning.space.baseline();
     let own = conclusion.standings.iter().find(|standing| standing.configuration == baseline);
+    // Where no run was within the service level, there is no number.
+    let own = own.filter(|standing| !standing.values.is_empty());
     let mut all: Vec<Bar> = own.map(|standing| bar("baseline", &standing.values, 0)).into_iter().collect();
     let steps = [Phase::Screening, Phase::Halving, Phase::Refining];
     for (count, phase) in steps.iter().enumerate() {
@@ -131,8 +133,9 @@ fn progress(tuning: &Tuning, conclusion: &Conclusion) -> Vec<Bar> {
         all.extend(best.map(|standing| bar(&format!("after {}", phase.name()), &standing.values, 1)));
     }
     if let Some(proof) = conclusion.proof_of_first() {
-        all.push(bar("proof: baseline", &proof.baseline, 0));
-        all.push(bar("proof: winner", &proof.winner, 2));
+        let sides = [("proof: baseline", &proof.baseline, 0), ("proof: winner", &proof.winner, 2)];
+        let sides = sides.into_iter().filter(|(_, values, _)| !values.is_empty());
+        all.extend(sides.map(|(label, values, colour)| bar(label, values, colour)));
     }
     all
 }

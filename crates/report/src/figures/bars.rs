@@ -81,7 +81,7 @@ fn scale<'a>(bars: impl Iterator<Item = &'a Bar>, least: f64) -> Scale {
 fn draw(body: &mut String, bar: &Bar, scale: Scale, y: f64) {
     let place = |value: f64| LEFT + (RIGHT - LEFT) * scale.place(value);
     let (middle, colour) = (y + BAR / 2.0, bar.colour % COLOURS);
-    let (label, words) = (escape(&shorten(&bar.label, 17)), escape(&bar.words));
+    let (label, words) = (escape(&shorten(&bar.label, 15)), escape(&bar.words));
     let (text, width) = (middle + 4.0, (place(bar.value) - LEFT).max(0.5));
     put(body, format_args!("<text class=\"end\" x=\"{:.0}\" y=\"{text:.1}\">{label}</text>", LEFT - 8.0));
     put(

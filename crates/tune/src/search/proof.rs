@@ -4,9 +4,13 @@
 use super::{Missing, PAIRS_LEAST, Search, UNSEEN, mean};
 use crate::conclusion::{Compared, End, Extreme, Outcome, Phase, Proof, Standing, Trial};
 use crate::effects::{Effect, Verdict};
+use crate::gaussian::Belief;
 use crate::goal::Goal;
 use tidemark_judge::statistics::{Difference, SIGNIFICANT, detectable_in_pairs};
 use tidemark_measure::tuning::Configuration;
+
+/// What all changes may be believed to bring together that are not made, as a share: nobody wants a setting for less.
+const WORTH: f64 = 0.01;
 
 /// The values of both objectives in a run of the proof; `None` of one that was outside the service level or failed.
 type Measured = Option<[f64; 2]>;
@@ -93,7 +97,7 @@ impl Search<'_> {
             (standing.configuration.clone(), known(standing) - own.unwrap_or(f64::NEG_INFINITY))
         };
         let believed = self.belief(space, survivors, goal).and_then(|belief| {
-            let best = self.best(&belief)?;
+            let best = self.without_ballast(&belief, survivors, self.best(&belief)?);
             let gain = belief.at(&best).0 - belief.at(&baseline).0;
             Some((best, gain))
         });
@@ -102,14 +106,32 @@ impl Search<'_> {
             self.best_of(goal, &is_of_them).map(with_gain)
         };
         let found = believed.or_else(measured);
+        let is_better = found.as_ref().is_some_and(|(winner, gain)| *winner != baseline && *gain > 0.0);
+        if let Some(promised) = (!is_better).then(|| self.promised(objective)).flatten() {
+            return Some(promised);
+        }
         // What the screening put together may be better than all that the search, which left other settings alone, has found.
         let best = found.as_ref().map_or(&baseline, |(winner, _)| winner);
-        if let Some(rival) = self.rival(best, goal) {
-            return Some(with_gain(rival));
-        }
-        let is_better = found.as_ref().is_some_and(|(winner, gain)| *winner != baseline && *gain > 0.0);
-        let promised = (!is_better).then(|| self.promised(objective)).flatten();
-        promised.or(found)
+        self.rival(best, goal).map(with_gain).or(found)
+    }
+
+    /// The same settings, with the baseline's value of those that are believed to bring nothing.
+    fn without_ballast(
+        &self,
+        belief: &Belief<'_>,
+        survivors: &[usize],
+        best: Configuration,
+    ) -> Configuration {
+        let space = &self.problem.tuning.space;
+        let home = self.working(space.baseline());
+        let least = belief.at(&best).0 - WORTH;
+        // The weakest first.
+        survivors.iter().rev().fold(best, |best, setting| {
+            let mut without = best.clone();
+            without.0[*setting] = home.0[*setting];
+            let without = space.settled(without);
+            if belief.at(&without).0 >= least { without } else { best }
+        })
     }
 
     /// What the screening promises of the settings that matter, and how much more than the baseline, where no runs were left to measure it
@@ -121,12 +143,13 @@ impl Search<'_> {
             _ => &self.front.effects,
         };
         let matters = |effect: &&Effect| matches!(effect.verdict, Verdict::Better | Verdict::Worse);
-        let mut promised = space.baseline();
+        let home = self.working(space.baseline());
+        let mut promised = home.clone();
         for effect in effects.iter().filter(matters) {
             promised.0[effect.setting] = if effect.score > 0.0 { effect.to } else { effect.from };
         }
         let promised = space.settled(promised);
-        let is_new = promised != space.baseline() && self.standing(&promised).is_none();
+        let is_new = promised != home && self.standing(&promised).is_none();
         // How much is not known: a baseline between the ends has a part of it. All pairs are used.
         is_new.then_some((promised, f64::MIN_POSITIVE))
     }

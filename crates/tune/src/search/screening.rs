@@ -38,6 +38,9 @@ impl Search<'_> {
         pairs: u32,
     ) -> Result<Option<Vec<Effects>>, Missing> {
         self.measure(Phase::Screening, &rows, baselines(rows.len()).max(3))?;
+        if self.is_cut_off {
+            return Ok(None);
+        }
         let (mut pass, mut screened) = (rows.clone(), rows);
         while !self.is_cut_off && self.find_failing(&screened) {
             pass = self.without_failing(&pass);
@@ -48,9 +51,6 @@ impl Search<'_> {
             }
             self.measure(Phase::Screening, &new, baselines(new.len()))?;
             screened.extend(new);
-        }
-        if self.is_cut_off {
-            return Ok(None);
         }
         let once = pass.len() + baselines(pass.len());
         let share = (SCREENING_SHARE * f64::from(self.problem.tuning.budget())) as usize;
@@ -203,6 +203,16 @@ impl Search<'_> {
         all.into_iter().next().map(|(_, failing)| failing)
     }
 
+    /// Values that fail, with all runs that had them by now.
+    pub(super) fn failing_by_now(&self) -> Vec<Failing> {
+        let of = |failing: &Failing| {
+            let own = self.conclusion.standings.iter();
+            let own = own.filter(|one| self.has(&one.configuration, failing.setting, failing.value));
+            Failing { runs: own.map(|one| one.outside).sum(), ..*failing }
+        };
+        self.conclusion.failing.iter().map(of).collect()
+    }
+
     /// The same configurations without what fails, each once.
     fn without_failing(&self, pass: &[Configuration]) -> Vec<Configuration> {
         let mut all = Vec::new();
@@ -251,8 +261,9 @@ impl Search<'_> {
                 continue;
             }
             told.push(configuration);
-            // The baseline may be one of the design's rows: its other runs are of the same settings.
-            let scores = self.scores(self.standing(configuration)?, goal);
+            // The baseline may be one of the design's rows: its other runs are of the same settings. Time may have been over before a row.
+            let Some(standing) = self.standing(configuration) else { continue };
+            let scores = self.scores(standing, goal);
             all.extend(scores.into_iter().map(|score| (configuration.clone(), score)));
         }
         let baseline = self.problem.tuning.space.baseline();

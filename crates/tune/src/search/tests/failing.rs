@@ -48,6 +48,7 @@ fn values_that_fail_do_not_hide_what_the_others_do() {
         let fails = values[3] == 1.0 || values[4] > 8.0;
         (!fails).then(|| 1000.0 * values[1] / values[0])
     };
+    let mut touched = 0;
     for seed in 0..6 {
         let (conclusion, seen) = search(&space, truth, 60, seed);
         let failing: Vec<(usize, f64)> =
@@ -65,6 +66,7 @@ fn values_that_fail_do_not_hide_what_the_others_do() {
         let winner = conclusion.winner.unwrap();
         let gain = truth(&winner.0).unwrap() / truth(&space.baseline().0).unwrap();
         assert!(gain > 6.0, "seed {seed}: {winner:?} is {gain} times the baseline, and 8 can be had");
+        touched += i32::from(winner.0[2] != space.baseline().0[2]);
         // What fails is not tried again once that is known.
         let screened = |seen: &&Seen| seen.trial.phase != Phase::Screening;
         let again = seen.iter().filter(screened).filter(|seen| {
@@ -73,6 +75,7 @@ fn values_that_fail_do_not_hide_what_the_others_do() {
         });
         assert_eq!(again.count(), 0);
     }
+    assert!(touched <= 2, "what brings nothing stays as it was, in most cases: {touched} of 6");
 }
 
 #[test]
@@ -126,6 +129,54 @@ fn what_the_screening_promises_is_proven_although_no_runs_are_left_to_search() {
     );
     assert_eq!(conclusion.end, Some(End::Better));
     assert_eq!(conclusion.winner.unwrap().0[..2], [10.0, 8.0]);
+}
+
+#[test]
+fn time_that_ends_after_the_first_pass_leaves_what_it_has_told_to_be_proven() {
+    let space = service();
+    let truth: Truth = |values| (values[3] == 0.0).then(|| 1000.0 * values[1] / values[0]);
+    let tuning = asked(space.clone(), Objective::Throughput, 60);
+    let (mut seen, mut rounds) = (Vec::new(), 0);
+    let conclusion = loop {
+        // The time is over when the design is to be carried out again without what fails.
+        let tuning = Tuning { is_closed: rounds > 0, ..tuning.clone() };
+        let (conclusion, next) = look(Problem { tuning: &tuning, seed: 2 }, &seen);
+        if next.is_empty() {
+            break conclusion;
+        }
+        rounds += 1;
+        seen.extend(next.into_iter().map(|trial| {
+            let outcome = truth(&trial.configuration.0).map_or(Outcome::Outside, Outcome::Value);
+            Seen { trial, outcome }
+        }));
+    };
+    assert_eq!(conclusion.failing.iter().map(|one| one.setting).collect::<Vec<_>>(), [3]);
+    assert_eq!(conclusion.end, Some(End::Better), "{:?}", conclusion.effects);
+    assert!(conclusion.searched.is_empty(), "nothing was searched");
+}
+
+#[test]
+fn a_baseline_that_fails_is_left_and_the_search_goes_on_from_what_works() {
+    let mut space = service();
+    (space.settings[3].baseline, space.settings[4].baseline) = (1.0, 1.0);
+    let truth: Truth = |values| {
+        (values[3] == 0.0).then(|| 1000.0 * values[1] / values[0] * (1.0 - (values[4] - 5.0).powi(2) / 20.0))
+    };
+    for seed in 0..4 {
+        let (conclusion, seen) = search(&space, truth, 80, seed);
+        assert_eq!(conclusion.end, Some(End::Better));
+        assert!(conclusion.runs.iter().any(|(phase, _)| *phase == Phase::Refining), "{:?}", conclusion.runs);
+        let winner = conclusion.winner.unwrap();
+        assert!(winner.0[3] == 0.0 && winner.0[1] / winner.0[0] > 0.6, "{winner:?}");
+        let failing = conclusion.failing[0];
+        let with = seen.iter().filter(|one| one.trial.phase != Phase::Proof);
+        let with = with.filter(|one| one.trial.configuration.0[3] == 1.0).count();
+        assert_eq!(
+            (failing.setting, failing.runs as usize),
+            (3, with),
+            "all runs count, those of the baseline too"
+        );
+    }
 }
 
 #[test]
