@@ -103,9 +103,10 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
         (cost.collect::<Vec<_>>().join(", "), conclusion.runs.iter().map(|(_, runs)| runs).sum::<u32>());
     all.push(format!("It took {sum} of {} runs: {cost}.", tuning.budget()));
     if let Some(time_ns) = tuning.time_ns {
-        let over = match tuning.is_closed {
-            true => ", which ended the search: what was left of it is the proof's",
-            false => "",
+        let over = match (tuning.is_closed, conclusion.end) {
+            (true, Some(End::NoTime)) => ", which ended the search",
+            (true, _) => ", which ended the search: what was left of it is the proof's",
+            (false, _) => "",
         };
         let (spent, time) = (duration_ns(tuning.spent_ns), duration_ns(time_ns));
         all.push(format!("Trials took {spent} of {time}{over}."));
@@ -134,12 +135,19 @@ fn headline(tuning: &Tuning, conclusion: &Conclusion) -> String {
             "No setting is shown to matter by itself.".to_owned()
         }
         End::NothingShown => "But for what was given up, no setting is shown to matter by itself.".to_owned(),
-        End::NoTime => format!(
-            "The time is too short: it is enough for {} runs, and {} settings take at least {}. Allow more time, or search fewer settings.",
-            tuning.budget(),
-            tuning.space.settings.len(),
-            least_runs(tuning.space.settings.len())
-        ),
+        End::NoTime => {
+            let (settings, runs) = (tuning.space.settings.len(), tuning.budget());
+            let least = least_runs(settings);
+            match runs < least {
+                true => format!(
+                    "The time is too short: it is enough for {runs} runs, and {settings} settings take at least {least}. Allow more time, or \
+                     search fewer settings."
+                ),
+                false => "The time was over before the screening had been carried out once: later trials took longer than the second, by which \
+                          their number had been reckoned. Allow more time."
+                    .to_owned(),
+            }
+        }
         _ => {
             let objective = decided(conclusion);
             proven(tuning, objective, end, conclusion.winner.as_ref(), conclusion.proof.as_ref())
@@ -201,8 +209,8 @@ fn is_untold(conclusion: &Conclusion) -> bool {
     is_over && conclusion.effects.is_empty()
 }
 
-/// Settings of which something was left unseen: ranges with the baseline at an end, between whose ends nothing was measured; and where
-/// effects are not known, those that were not searched.
+/// Settings of which something was left unseen: ranges between whose ends nothing was measured that counts, because the baseline is at an end
+/// or outside the service level; and where effects are not known, those that were not searched.
 fn unseen(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     let mut all = Vec::new();
     if !matches!(conclusion.end, Some(end) if end != End::NoTime && end != End::NothingWithin) {
@@ -210,16 +218,21 @@ fn unseen(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     }
     let settings = &tuning.space.settings;
     let is_left = |index: &usize| !conclusion.searched.contains(index);
+    let baseline = tuning.space.baseline();
+    let has_no_value = |one: &Standing| one.configuration == baseline && one.values.is_empty();
+    let is_outside = conclusion.standings.iter().any(has_no_value);
     let is_at_an_end = |setting: &Setting| match setting.domain {
         Domain::Integer(from, to, _) | Domain::Real(from, to, _) => {
-            setting.baseline == from || setting.baseline == to
+            is_outside || setting.baseline == from || setting.baseline == to
         }
         Domain::Choice(_) => false,
     };
     let between = (0..settings.len()).filter(is_left).filter(|index| is_at_an_end(&settings[*index]));
     let between = names(tuning, between);
     if !between.is_empty() {
-        all.push(format!("Between the ends of these ranges nothing was measured: {between}."));
+        all.push(format!(
+            "Between the ends of these ranges nothing was measured that tells anything: {between}."
+        ));
     }
     let left = names(tuning, (0..settings.len()).filter(is_left));
     if is_untold(conclusion) && !conclusion.searched.is_empty() && !left.is_empty() {
@@ -298,7 +311,8 @@ fn outside(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
 fn dropped(tuning: &Tuning) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
     for tried in tuning.tried.iter().filter(|tried| !tried.refused.is_empty()) {
-        let reason = tried.refused.split_whitespace().collect::<Vec<_>>().join(" ");
+        let refused = tried.refused.replace(&format!("arm `{}`: ", tried.arm), "");
+        let reason = refused.split_whitespace().collect::<Vec<_>>().join(" ");
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, arms)) => arms.push(&tried.arm),
             None => reasons.push((reason, vec![&tried.arm])),

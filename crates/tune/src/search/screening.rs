@@ -59,10 +59,12 @@ impl Search<'_> {
         let mut found = self.effects(&screened);
         let is_open = |effect: &Effect| effect.verdict == Verdict::CannotTell;
         let is_told = found.iter().any(Effects::shows_something)
+            || self.unknown().next().is_some()
+            || self.is_beaten()
             || !(found.is_empty() || found.iter().any(|found| found.effects.iter().any(is_open)));
         let more = self.left(pairs) / once;
         if !is_told && more > 0 {
-            // That it cannot be told is no answer while there are runs left.
+            // That it cannot be told is no answer while there are runs left and nothing else to do with them.
             self.repeat(&pass, more)?;
             found = self.effects(&screened);
         }

@@ -180,6 +180,22 @@ fn a_baseline_that_fails_is_left_and_the_search_goes_on_from_what_works() {
 }
 
 #[test]
+fn between_ends_that_are_alike_is_searched_where_the_baseline_is_outside() {
+    let mut space = service();
+    space.settings = vec![space.settings[3].clone(), number("x", 0.0, 100.0, Scale::Linear, 10.0)];
+    space.settings[0].baseline = 1.0;
+    let truth: Truth = |values| {
+        (values[0] == 0.0).then(|| 100.0 * (1.0 + 4.0 * (1.0 - ((values[1] - 50.0) / 50.0).powi(2))))
+    };
+    for seed in 0..4 {
+        let (conclusion, _) = search(&space, truth, 60, seed);
+        assert_eq!(conclusion.end, Some(End::Better));
+        let winner = conclusion.winner.unwrap();
+        assert!(truth(&winner.0).unwrap() > 400.0, "seed {seed}: {winner:?}, and 500 can be had");
+    }
+}
+
+#[test]
 fn what_costs_are_known_does_not_widen_intervals() {
     use tidemark_measure::tuning::Price;
     // The price of memory is not in proportion, so that no straight line would fit it; the throughput is the same whatever is set.
