@@ -159,6 +159,7 @@ export function record(id) {
       operations: row.operations + row.failed,
       failed: row.failed,
     },
+    losses: [],
     notes: [
       { topic: 'kib-units', text: 'Sizes in KB count by 1000 here; COSBench counts them by 1024 in some places.' },
     ],
