@@ -34,7 +34,7 @@ pub(crate) fn of_pod(before: &Pod, after: &Pod) -> Vec<Change> {
             add(Happened::ContainerStarted, container.name.clone());
         }
     }
-    match (is_ready(before), is_ready(after)) {
+    match (before.is_ready(), after.is_ready()) {
         (false, true) => add(Happened::PodReady, String::new()),
         (true, false) => add(Happened::PodNotReady, String::new()),
         _ => {}
@@ -83,10 +83,6 @@ fn newly_ended<'a>(before: Option<&Container>, after: &'a Container) -> Option<&
         None if after.restart_count > restarts && !had_ended => after.last_state.terminated.as_ref(),
         None => None,
     }
-}
-
-fn is_ready(pod: &Pod) -> bool {
-    pod.status.conditions.iter().any(|one| one.kind == "Ready" && one.status == "True")
 }
 
 #[cfg(test)]

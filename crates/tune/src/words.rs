@@ -4,7 +4,7 @@ use crate::conclusion::{Compared, Conclusion, End, Extreme, Failing, FewSamples,
 use crate::effects::{Effect, Verdict};
 use crate::front::{Estimated, Place, Point};
 use crate::search::least_runs;
-use tidemark_measure::tuning::{Configuration, Domain, Objective, Setting, TakesEffect, Tuning};
+use tidemark_measure::tuning::{Configuration, Domain, Objective, Setting, TakesEffect, Tried, Tuning};
 use tidemark_measure::units::duration_ns;
 
 /// An effect that even a screening of few runs should find, as a share.
@@ -86,7 +86,7 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
             objective.words()
         ));
     }
-    all.extend(dropped(tuning));
+    all.extend(dropped(tuning, conclusion));
     let recovered = tuning.tried.iter().filter(|tried| tried.refused.is_empty());
     let longest = recovered.filter_map(|tried| tried.recovery_ns).max();
     if let (Some(longest), Some(within)) = (longest, tuning.recovery_ns) {
@@ -307,25 +307,31 @@ fn outside(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     all
 }
 
-/// What does not work, once for each reason.
-fn dropped(tuning: &Tuning) -> Vec<String> {
-    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
-    for tried in tuning.tried.iter().filter(|tried| !tried.refused.is_empty()) {
-        let refused = tried.refused.replace(&format!("arm `{}`: ", tried.arm), "");
-        let reason = refused.split_whitespace().collect::<Vec<_>>().join(" ");
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, arms)) => arms.push(&tried.arm),
-            None => reasons.push((reason, vec![&tried.arm])),
-        }
-    }
-    let told = |(reason, arms): &(String, Vec<&str>)| {
-        let reason = reason.trim_end_matches('.');
-        match &arms[..] {
-            [arm] => format!("`{arm}` was dropped: {reason}."),
-            _ => format!("`{}` and {} were dropped: {reason}.", arms[0], others(arms.len() - 1)),
-        }
+/// What does not work: one sentence for all that have a value that was given up, and one for each of the others.
+fn dropped(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
+    let refused = tuning.tried.iter().filter(|tried| !tried.refused.is_empty());
+    let has_failing = |tried: &&Tried| {
+        let has = |one: &Failing| tried.configuration.0[one.setting] == one.value;
+        conclusion.failing.iter().any(has)
     };
-    reasons.iter().map(told).collect()
+    let (given_up, alone): (Vec<&Tried>, Vec<&Tried>) = refused.partition(has_failing);
+    let reason = |tried: &Tried| {
+        let words: Vec<&str> = tried.refused.split_whitespace().collect();
+        words.join(" ").trim_end_matches('.').to_owned()
+    };
+    let dropped = |tried: &Tried| format!("`{}` was dropped: {}.", tried.arm, reason(tried));
+    let mut all = match &given_up[..] {
+        [] => Vec::new(),
+        [one] => vec![dropped(one)],
+        [one, ..] => vec![format!(
+            "{} combinations with what was given up were dropped; `{}` because {}.",
+            given_up.len(),
+            one.arm,
+            reason(one)
+        )],
+    };
+    all.extend(alone.into_iter().map(dropped));
+    all
 }
 
 /// The place of the objective that the search's end is about.
@@ -494,10 +500,6 @@ pub fn effects(tuning: &Tuning, effects: &[Effect], failing: &[Failing]) -> Vec<
         [format!("{} {}", setting.name, setting.text(failing.value)), none(), none(), none(), verdict]
     };
     all.iter().map(row).chain(failing.iter().map(given_up)).collect()
-}
-
-fn others(count: usize) -> String {
-    if count == 1 { "another".to_owned() } else { format!("{count} others") }
 }
 
 /// How a setting takes effect.
