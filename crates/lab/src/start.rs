@@ -354,7 +354,32 @@ impl<'a> Startup<'a> {
             return Ok(());
         }
         self.say(&format!("waiting for {gateway} to answer"));
-        self.watch.await_ready(gateway, GATEWAY, "does not answer", || gateway::answers(port))
+        match self.watch.await_ready(gateway, GATEWAY, "does not answer", || gateway::answers(port)) {
+            Err(LabError::NotReady { seconds, .. }) => {
+                // Seen once in some hundred starts, on a cluster that served: the gateway waited for it for ever.
+                self.say(&format!(
+                    "{gateway} does not answer after {seconds} s ({}): starting it again",
+                    self.state()
+                ));
+            }
+            answered => return answered,
+        }
+        self.watch.stop(gateway)?;
+        self.start(gateway)?;
+        self.watch.await_ready(gateway, GATEWAY, "does not answer", || gateway::answers(port)).map_err(
+            |error| match error {
+                LabError::NotReady { daemon, seconds, lack, log, tail } => {
+                    let lack = format!("{lack} at its second start ({})", self.state());
+                    LabError::NotReady { daemon, seconds, lack, log, tail }
+                }
+                other => other,
+            },
+        )
+    }
+
+    /// What Ceph says of itself, or why it says nothing.
+    fn state(&self) -> String {
+        self.cluster.state().map_or_else(|error| error.to_string(), |state| state.to_string())
     }
 
     /// The port of a gateway.
@@ -369,13 +394,11 @@ impl<'a> Startup<'a> {
         loop {
             self.watch.check_all_run()?;
             // A monitor that is busy with the start may fail to answer: that is worth another try.
-            let state = self.cluster.state();
-            if state.as_ref().is_ok_and(State::is_serving) {
+            if self.cluster.state().as_ref().is_ok_and(State::is_serving) {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                let state = state.map_or_else(|error| error.to_string(), |state| state.to_string());
-                let logs = self.cluster.home.logs();
+                let (state, logs) = (self.state(), self.cluster.home.logs());
                 return Err(LabError::NotServing { seconds: SERVING.as_secs(), state, logs });
             }
             thread::sleep(PAUSE);

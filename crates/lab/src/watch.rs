@@ -44,6 +44,14 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
+    /// Stops a daemon, so that it can be started again.
+    pub(super) fn stop(&mut self, daemon: Daemon) -> Result<(), LabError> {
+        daemon::stop(self.home, &[daemon], self.progress)?;
+        self.started.retain(|known| *known != daemon);
+        self.watched.retain(|(known, _)| *known != daemon);
+        Ok(())
+    }
+
     /// Watches a daemon that runs already, and continues it if somebody paused it.
     pub(super) fn keep(&mut self, daemon: Daemon, process: Process) -> Result<(), LabError> {
         if process.is_paused() {

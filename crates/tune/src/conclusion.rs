@@ -144,6 +144,25 @@ pub struct Proof {
     pub baseline_outside: u32,
 }
 
+impl Proof {
+    /// What it comes to by the objective that its winner was chosen for, of which less may be better.
+    pub(crate) fn end(&self, is_less_better: bool) -> End {
+        if self.winner_outside > 0 {
+            return End::Outside;
+        }
+        // Within in all of its runs, where the baseline is in none.
+        if self.compared.baseline.is_empty() {
+            return End::Better;
+        }
+        let Some((low, high)) = self.compared.interval else { return End::CannotTell };
+        match (low > 1.0, high < 1.0, is_less_better) {
+            (true, _, false) | (_, true, true) => End::Better,
+            (true, _, true) | (_, true, false) => End::Worse,
+            _ => End::CannotTell,
+        }
+    }
+}
+
 /// The winner beside the baseline by one objective.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
@@ -194,7 +213,8 @@ pub struct Front {
 pub enum End {
     /// No setting matters, but for values that fail: there was nothing to search, and nothing to prove.
     NothingMatters,
-    /// No setting is shown to matter, and not all are shown not to.
+    /// No setting is shown to matter, and not all are shown not to; what they seem to do together is not better than the baseline either, if
+    /// there was something to prove.
     NothingShown,
     /// Its time was not enough for the screening and a proof.
     NoTime,

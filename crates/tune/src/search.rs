@@ -135,8 +135,15 @@ impl Search<'_> {
         if !self.conclusion.standings.iter().any(Standing::is_eligible) {
             return Ok(End::NothingWithin);
         }
-        if let Some(end) = self.end(&found) {
-            return Ok(end);
+        match self.end(&found) {
+            None => {}
+            // Many small effects may be one that is told. No run has anything better to do.
+            Some(End::NothingShown) => {
+                let pairs = ((self.left(0) / 2) as u32).clamp(pairs, PAIRS_MOST);
+                let end = self.decide(&[], pairs)?;
+                return Ok(if end == End::Better { end } else { End::NothingShown });
+            }
+            Some(end) => return Ok(end),
         }
         let survivors = self.survivors(&found);
         self.halve(&survivors, &found, pairs)?;

@@ -16,6 +16,7 @@ const SEVERAL: usize = 2;
 /// How the search ended, then the details: sentences with their full stops.
 pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     let mut all = vec![headline(tuning, conclusion)];
+    all.extend(attempted(tuning, conclusion));
     // Where both ends of a front are the same settings, the same may be said of both.
     let other = front(tuning, conclusion).into_iter().filter(|sentence| *sentence != all[0]);
     all.extend(other.collect::<Vec<_>>());
@@ -155,6 +156,13 @@ fn headline(tuning: &Tuning, conclusion: &Conclusion) -> String {
     }
 }
 
+/// Where no setting is shown to matter by itself: what came of what all of them seemed to do together.
+fn attempted(tuning: &Tuning, conclusion: &Conclusion) -> Option<String> {
+    let proof = conclusion.proof.as_ref().filter(|_| conclusion.end == Some(End::NothingShown))?;
+    let end = proof.end(tuning.objective.is_less_better());
+    Some(proven(tuning, 0, end, conclusion.winner.as_ref(), Some(proof)))
+}
+
 /// Which effects the screening would most likely have found; of two objectives, by each.
 fn detectable(tuning: &Tuning, conclusion: &Conclusion) -> String {
     let second = conclusion.front.as_ref().and_then(|front| front.detectable);
@@ -231,7 +239,7 @@ fn unseen(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     let between = names(tuning, between);
     if !between.is_empty() {
         all.push(format!(
-            "Between the ends of these ranges nothing was measured that tells anything: {between}."
+            "What lies between the ends of these ranges is not known: {between}."
         ));
     }
     let left = names(tuning, (0..settings.len()).filter(is_left));

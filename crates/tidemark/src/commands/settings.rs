@@ -169,6 +169,9 @@ pub(super) fn undo(
                 let words = format!("  NOT UNDONE: {} settings are not what they were", differences.len());
                 terminal.line(&terminal.paint(Style::Bad, &words));
                 show_changes(differences, ["before --apply", "now"], terminal);
+                terminal.remark(
+                    "an undo puts the search's baseline into effect; what was not at it before --apply is to be set by hand",
+                );
             }
         }
         show_secrets(&applied.after, terminal);

@@ -12,6 +12,9 @@ use tidemark_measure::tuning::Configuration;
 /// What all changes may be believed to bring together that are not made, as a share: nobody wants a setting for less.
 const WORTH: f64 = 0.01;
 
+/// An effect that chance makes less often is more likely to be one than not.
+const LIKELY: f64 = 0.5;
+
 /// The values of both objectives in a run of the proof; `None` of one that was outside the service level or failed.
 type Measured = Option<[f64; 2]>;
 
@@ -81,7 +84,7 @@ impl Search<'_> {
                 self.prove(objective, &winner, from, needed.unwrap_or(pairs))?
             }
         };
-        let end = self.verdict(objective, &proof);
+        let end = proof.end(self.is_less_better(objective));
         self.conclusion.proof = Some(proof);
         Ok(Some(end))
     }
@@ -135,21 +138,23 @@ impl Search<'_> {
     }
 
     /// What the screening promises of the settings that matter, and how much more than the baseline, where no runs were left to measure it
-    /// before the proof.
+    /// before the proof. Where none is shown to matter, of those that are more likely to do something than not.
     fn promised(&self, objective: usize) -> Option<(Configuration, f64)> {
         let space = &self.problem.tuning.space;
         let effects = match objective {
             0 => &self.conclusion.effects,
             _ => &self.front.effects,
         };
-        let matters = |effect: &&Effect| matches!(effect.verdict, Verdict::Better | Verdict::Worse);
+        let is_shown = |effect: &Effect| matches!(effect.verdict, Verdict::Better | Verdict::Worse);
+        let is_any_shown = effects.iter().any(is_shown);
+        let matters = |effect: &&Effect| if is_any_shown { is_shown(effect) } else { effect.p < LIKELY };
         let home = self.working(space.baseline());
         let mut promised = home.clone();
         for effect in effects.iter().filter(matters) {
             promised.0[effect.setting] = if effect.score > 0.0 { effect.to } else { effect.from };
         }
         let promised = space.settled(promised);
-        let is_new = promised != home && self.standing(&promised).is_none();
+        let is_new = promised != home && !(is_any_shown && self.standing(&promised).is_some());
         // How much is not known: a baseline between the ends has a part of it. All pairs are used.
         is_new.then_some((promised, f64::MIN_POSITIVE))
     }
@@ -217,22 +222,6 @@ impl Search<'_> {
             ratio: difference.map(|difference| difference.ratio()),
             interval: difference.and_then(|difference| difference.interval(self.miss())),
             p: difference.and_then(|difference| difference.p()),
-        }
-    }
-
-    fn verdict(&self, objective: usize, proof: &Proof) -> End {
-        if proof.winner_outside > 0 {
-            return End::Outside;
-        }
-        // Within in all of its runs, where the baseline is in none.
-        if proof.compared.baseline.is_empty() {
-            return End::Better;
-        }
-        let Some((low, high)) = proof.compared.interval else { return End::CannotTell };
-        match (low > 1.0, high < 1.0, self.is_less_better(objective)) {
-            (true, _, false) | (_, true, true) => End::Better,
-            (true, _, true) | (_, true, false) => End::Worse,
-            _ => End::CannotTell,
         }
     }
 }

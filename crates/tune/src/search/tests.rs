@@ -189,9 +189,8 @@ fn where_nothing_matters_it_says_so() {
     for seed in 0..seeds {
         let (conclusion, runs) = search(&target, Objective::Throughput, 160, 0.1, seed);
         claims += i32::from(conclusion.end == Some(End::Better));
-        let is_silent = matters_not(&conclusion);
-        said += i32::from(is_silent);
-        if is_silent {
+        said += i32::from(matters_not(&conclusion));
+        if conclusion.end == Some(End::NothingMatters) {
             // Those of the proof are left.
             assert!(runs <= 120, "nothing is left to search: {runs} runs");
         }
@@ -202,7 +201,31 @@ fn where_nothing_matters_it_says_so() {
         all / seeds as usize
     );
     assert!(claims <= 3, "{claims} false claims of {seeds}");
-    assert!(f64::from(said) >= 0.9 * seeds as f64, "{said} of {seeds}");
+    assert!(f64::from(said) >= 0.8 * seeds as f64, "{said} of {seeds}");
+}
+
+#[test]
+fn effects_too_small_to_be_told_one_by_one_are_told_together() {
+    // Six settings of which each brings 3 %: 19 % in all.
+    let settings = (0..6).map(|index| number(&format!("s{index}"), 1.0, 9.0, Scale::Linear, 1.0)).collect();
+    let truth = |values: &[f64]| values.iter().map(|value| 1.0 + 0.03 * (value - 1.0) / 8.0).product::<f64>();
+    let target = Target { space: Space { settings }, truth, best: 1.03f64.powi(6) };
+    let (mut better, mut silent) = (0, 0);
+    for seed in 0..20 {
+        let (conclusion, runs) = search(&target, Objective::Throughput, 60, 0.08, seed);
+        assert!(runs <= 60, "{runs} runs");
+        let shown = conclusion.effects.iter().filter(|effect| effect.verdict == Verdict::Better).count();
+        assert!(conclusion.end != Some(End::Worse), "seed {seed}");
+        if conclusion.end == Some(End::Better) && shown == 0 {
+            assert!((target.truth)(&conclusion.winner.unwrap().0) > 1.0);
+            better += 1;
+        } else if conclusion.end == Some(End::NothingShown) {
+            assert!(conclusion.proof.is_some(), "seed {seed}: nothing was tried");
+            silent += 1;
+        }
+    }
+    println!("told together {better}, not told {silent} of 20");
+    assert!(better > silent, "told together {better}, not told {silent} of 20");
 }
 
 #[test]
