@@ -139,8 +139,7 @@ impl Search<'_> {
             None => {}
             // Many small effects may be one that is told. No run has anything better to do.
             Some(End::NothingShown) => {
-                let pairs = ((self.left(0) / 2) as u32).clamp(pairs, PAIRS_MOST);
-                let end = self.decide(&[], pairs)?;
+                let end = self.decide(&[], self.most_pairs(pairs))?;
                 return Ok(if end == End::Better { end } else { End::NothingShown });
             }
             Some(end) => return Ok(end),
@@ -151,7 +150,12 @@ impl Search<'_> {
         if self.has_searched() {
             self.conclusion.searched.clone_from(&survivors);
         }
-        self.decide(&survivors, pairs)
+        self.decide(&survivors, self.most_pairs(pairs))
+    }
+
+    /// As many pairs as there are runs left for, and these at least.
+    fn most_pairs(&self, pairs: u32) -> u32 {
+        ((self.left(0) / 2) as u32).clamp(pairs, PAIRS_MOST)
     }
 
     /// Runs that were done.

@@ -1,12 +1,13 @@
 //! How far the time of a search goes.
 
+use crate::conclusion::Phase;
 use crate::search::kept;
 use tidemark_measure::tuning::Tuning;
 
 /// Notes what a trial took, with what brought its settings into effect; `done` is how many were measured by now. The first one builds what
 /// the others only change: the second that is measured tells how many runs the time is enough for, which one whose settings do not work
-/// cannot. When no more is left than the proof needs, at what trials take, the search is closed.
-pub fn note(tuning: &mut Tuning, took_ns: u64, done: u32, is_measured: bool) {
+/// cannot. When no more is left than the proof needs, at what trials take, the search is closed; once the proof has begun, it is not.
+pub fn note(tuning: &mut Tuning, phase: Phase, took_ns: u64, done: u32, is_measured: bool) {
     tuning.spent_ns += took_ns;
     if tuning.first_ns == 0 {
         tuning.first_ns = took_ns;
@@ -18,7 +19,7 @@ pub fn note(tuning: &mut Tuning, took_ns: u64, done: u32, is_measured: bool) {
         tuning.affords = Some(u32::try_from(runs).unwrap_or(u32::MAX));
     }
     let for_proof = (later_ns / later).saturating_mul(kept(tuning.budget()).into());
-    tuning.is_closed |= tuning.spent_ns.saturating_add(for_proof) >= time_ns;
+    tuning.is_closed |= phase != Phase::Proof && tuning.spent_ns.saturating_add(for_proof) >= time_ns;
     if tuning.is_closed {
         // The first trial alone may take all of it.
         tuning.affords.get_or_insert(done);
@@ -28,6 +29,10 @@ pub fn note(tuning: &mut Tuning, took_ns: u64, done: u32, is_measured: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn note(tuning: &mut Tuning, took_ns: u64, done: u32, is_measured: bool) {
+        super::note(tuning, Phase::Screening, took_ns, done, is_measured);
+    }
 
     fn tuning() -> Tuning {
         Tuning { runs: 100, time_ns: Some(1030), ..Tuning::default() }
@@ -62,6 +67,15 @@ mod tests {
         let mut tuning = tuning();
         note(&mut tuning, 2000, 1, true);
         assert_eq!((tuning.affords, tuning.is_closed), (Some(1), true));
+    }
+
+    #[test]
+    fn a_proof_that_has_begun_is_not_cut_short() {
+        let mut tuning = tuning();
+        super::note(&mut tuning, Phase::Screening, 30, 1, true);
+        super::note(&mut tuning, Phase::Screening, 20, 2, true);
+        (3..=51).for_each(|done| super::note(&mut tuning, Phase::Proof, 20, done, true));
+        assert_eq!((tuning.spent_ns, tuning.is_closed), (1030, false));
     }
 
     #[test]

@@ -53,7 +53,10 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     }
     let open = named(&[Verdict::CannotTell]);
     if !open.is_empty() {
-        all.push(format!("Of these it cannot be told: {open}{}.", detectable(tuning, conclusion)));
+        all.push(format!(
+            "What these do by themselves cannot be told: {open}{}.",
+            detectable(tuning, conclusion)
+        ));
     }
     if is_untold(conclusion) {
         all.push(
@@ -106,7 +109,7 @@ pub fn sentences(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     if let Some(time_ns) = tuning.time_ns {
         let over = match (tuning.is_closed, conclusion.end) {
             (true, Some(End::NoTime)) => ", which ended the search",
-            (true, _) => ", which ended the search: what was left of it is the proof's",
+            (true, _) => "; the search was ended so that the proof had time",
             (false, _) => "",
         };
         let (spent, time) = (duration_ns(tuning.spent_ns), duration_ns(time_ns));
@@ -128,14 +131,19 @@ fn headline(tuning: &Tuning, conclusion: &Conclusion) -> String {
                 "But for what was given up, no setting matters"
             };
             format!(
-                "{but}: from one end of its range to the other, no effect exceeds {}.",
+                "{but}: from one end of its range to the other, none has an effect of more than {} by itself.",
                 percent(tuning.margin)
             )
         }
-        End::NothingShown if conclusion.failing.is_empty() => {
-            "No setting is shown to matter by itself.".to_owned()
+        End::NothingShown => {
+            let but = if conclusion.failing.is_empty() { "No" } else { "But for what was given up, no" };
+            let tried = if is_tried(conclusion) {
+                ""
+            } else {
+                " None seems more likely to help than not, so nothing was measured afresh."
+            };
+            format!("{but} setting is shown to matter by itself.{tried}")
         }
-        End::NothingShown => "But for what was given up, no setting is shown to matter by itself.".to_owned(),
         End::NoTime => {
             let (settings, runs) = (tuning.space.settings.len(), tuning.budget());
             let least = least_runs(settings);
@@ -156,11 +164,60 @@ fn headline(tuning: &Tuning, conclusion: &Conclusion) -> String {
     }
 }
 
-/// Where no setting is shown to matter by itself: what came of what all of them seemed to do together.
+/// Whether something was measured afresh beside the baseline.
+fn is_tried(conclusion: &Conclusion) -> bool {
+    let mut ends = conclusion.front.iter().flat_map(|front| &front.ends);
+    conclusion.proof.is_some() || ends.any(|one| one.proof.is_some())
+}
+
+/// Where no setting is shown to matter by itself: what came of those together that seemed more likely to help than not, by the only
+/// objective.
 fn attempted(tuning: &Tuning, conclusion: &Conclusion) -> Option<String> {
-    let proof = conclusion.proof.as_ref().filter(|_| conclusion.end == Some(End::NothingShown))?;
+    let is_it = conclusion.end == Some(End::NothingShown) && tuning.second.is_none();
+    let proof = conclusion.proof.as_ref().filter(|_| is_it)?;
     let end = proof.end(tuning.objective.is_less_better());
-    Some(proven(tuning, 0, end, conclusion.winner.as_ref(), Some(proof)))
+    Some(together(tuning, 0, end, conclusion.winner.as_ref(), proof))
+}
+
+/// What came of what was set together.
+fn together(
+    tuning: &Tuning,
+    objective: usize,
+    end: End,
+    winner: Option<&Configuration>,
+    proof: &Proof,
+) -> String {
+    let by = by(tuning, objective);
+    let winner = winner.map(|winner| tuning.space.label(winner)).unwrap_or_default();
+    let came = came(tuning, objective, end, proof);
+    format!("What is more likely to help than not{by} was set together, {winner}: measured afresh, {came}.")
+}
+
+/// Where there are two objectives, which one is meant.
+fn by(tuning: &Tuning, objective: usize) -> String {
+    match tuning.second {
+        Some(_) => format!(" by {}", tuning.objectives()[objective].words()),
+        None => String::new(),
+    }
+}
+
+/// What a proof that did not find its winner to be better came to.
+fn came(tuning: &Tuning, objective: usize, end: End, proof: &Proof) -> String {
+    let times = times(tuning, objective, proof).map(|times| format!(": {times}")).unwrap_or_default();
+    match end {
+        End::Better => format!("it is better{times}"),
+        End::Worse => format!("it is worse{times}"),
+        End::Outside => {
+            let runs = |compared: &[f64], outside: u32| compared.len() + outside as usize;
+            let Proof { compared, winner_outside, baseline_outside, .. } = proof;
+            format!(
+                "{winner_outside} of its {} runs were outside the service level or failed, and {baseline_outside} of the baseline's {}",
+                runs(&compared.winner, *winner_outside),
+                runs(&compared.baseline, *baseline_outside)
+            )
+        }
+        _ => format!("it cannot be told from the baseline{times}"),
+    }
 }
 
 /// Which effects the screening would most likely have found; of two objectives, by each.
@@ -183,7 +240,8 @@ fn detectable(tuning: &Tuning, conclusion: &Conclusion) -> String {
 
 /// Settings that the winner changes although nothing has shown that it needs them.
 fn untested(tuning: &Tuning, conclusion: &Conclusion) -> Option<String> {
-    let (winner, space) = (conclusion.winner.as_ref()?, &tuning.space);
+    let is_better = conclusion.end == Some(End::Better);
+    let (winner, space) = (conclusion.winner.as_ref().filter(|_| is_better)?, &tuning.space);
     let is_shown = |index: usize| {
         let mut own = effects_of(conclusion).filter(|effect| effect.setting == index);
         own.any(|effect| matches!(effect.verdict, Verdict::Better | Verdict::Worse))
@@ -201,7 +259,7 @@ fn untested(tuning: &Tuning, conclusion: &Conclusion) -> Option<String> {
     let names = names(tuning, (0..space.settings.len()).filter(is_untested));
     (!names.is_empty()).then(|| {
         format!(
-            "The winner is a combination of the screening: whether it needs its {names} was not looked into."
+            "What was proven is a combination: whether it needs its {names}, or one of them does harm, was not looked into."
         )
     })
 }
@@ -238,9 +296,7 @@ fn unseen(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     let between = (0..settings.len()).filter(is_left).filter(|index| is_at_an_end(&settings[*index]));
     let between = names(tuning, between);
     if !between.is_empty() {
-        all.push(format!(
-            "What lies between the ends of these ranges is not known: {between}."
-        ));
+        all.push(format!("What lies between the ends of these ranges is not known: {between}."));
     }
     let left = names(tuning, (0..settings.len()).filter(is_left));
     if is_untold(conclusion) && !conclusion.searched.is_empty() && !left.is_empty() {
@@ -359,10 +415,7 @@ fn proven(
 ) -> String {
     let winner = winner.map(|winner| tuning.space.label(winner)).unwrap_or_default();
     let times = proof.and_then(|proof| times(tuning, objective, proof)).unwrap_or_default();
-    let by = match tuning.second {
-        Some(_) => format!(" by {}", tuning.objectives()[objective].words()),
-        None => String::new(),
-    };
+    let by = by(tuning, objective);
     match end {
         End::NothingBetter => format!("Nothing that was tried seems better than the baseline{by}."),
         End::NothingWithin => "Nothing that was tried is within the service level.".to_owned(),
@@ -370,18 +423,19 @@ fn proven(
             format!("Better: {winner}. It is within the service level, and the baseline is not.")
         }
         End::Better => format!("Better{by}: {winner}. Measured afresh beside the baseline: {times}."),
-        End::Worse => {
-            format!(
-                "Nothing better was found{by}: {winner} seemed so, but measured afresh it is worse: {times}."
-            )
+        _ => {
+            let came = proof.map(|proof| came(tuning, objective, end, proof)).unwrap_or_default();
+            format!("Nothing better was found{by}: {winner} seemed so, but measured afresh {came}.")
         }
-        End::Outside => format!(
-            "Nothing better was found{by}: {winner} seemed so, but measured afresh it was outside the service level or failed."
-        ),
-        _ => format!(
-            "Nothing better was found{by}: {winner} seemed so, but measured afresh it cannot be told from the baseline: {times}."
-        ),
     }
+}
+
+/// Whether what was proven for the other objective is better by this one too.
+fn is_better_elsewhere(tuning: &Tuning, ends: &[Extreme], objective: usize) -> bool {
+    let is_less_better = tuning.objectives()[objective].is_less_better();
+    let others = ends.iter().filter(|one| one.objective != objective && one.end == Some(End::Better));
+    let mut proven = others.filter_map(|one| one.proof.as_ref()?.other.as_ref()?.interval);
+    proven.any(|(low, high)| if is_less_better { high < 1.0 } else { low > 1.0 })
 }
 
 /// What there is to say of a front: its other end, and how much of it is known.
@@ -390,11 +444,30 @@ fn front(tuning: &Tuning, conclusion: &Conclusion) -> Vec<String> {
     let mut all = Vec::new();
     if conclusion.end.is_some() {
         let told = decided(conclusion);
+        let is_shown = conclusion.end != Some(End::NothingShown);
         for Extreme { objective, end, winner, proof } in &front.ends {
-            match end {
-                _ if *objective == told => {}
-                Some(end) => all.push(proven(tuning, *objective, *end, winner.as_ref(), proof.as_ref())),
-                None => all.push(format!(
+            match (end, proof) {
+                _ if is_shown && *objective == told => {}
+                (Some(End::NothingBetter), _) if !is_shown && is_tried(conclusion) => all.push(format!(
+                    "No setting seems more likely to help than not{}, so nothing was measured afresh for it.",
+                    by(tuning, *objective)
+                )),
+                (Some(End::NothingBetter), _) if !is_shown => {}
+                (Some(end), Some(proof)) if !is_shown => {
+                    all.push(together(tuning, *objective, *end, winner.as_ref(), proof));
+                }
+                (Some(end), Some(proof))
+                    if *end != End::Better && is_better_elsewhere(tuning, &front.ends, *objective) =>
+                {
+                    all.push(format!(
+                        "{} seemed best{}, but measured afresh {}; what was proven for the other objective is better by it too.",
+                        winner.as_ref().map(|winner| tuning.space.label(winner)).unwrap_or_default(),
+                        by(tuning, *objective),
+                        came(tuning, *objective, *end, proof)
+                    ));
+                }
+                (Some(end), _) => all.push(proven(tuning, *objective, *end, winner.as_ref(), proof.as_ref())),
+                (None, _) => all.push(format!(
                     "{} seems best by {}; no runs were left to prove it.",
                     winner.as_ref().map(|winner| tuning.space.label(winner)).unwrap_or_default(),
                     tuning.objectives()[*objective].words()
@@ -433,7 +506,11 @@ fn times(tuning: &Tuning, objective: usize, proof: &Proof) -> Option<String> {
     let objectives = tuning.objectives();
     let by = |objective: Objective, compared: &Compared| {
         let (ratio, (low, high)) = (compared.ratio?, compared.interval?);
-        let mean = |values: &[f64]| objective.value(values.iter().sum::<f64>() / values.len() as f64);
+        // Geometric means, of which the multiple is the quotient.
+        let mean = |values: &[f64]| {
+            let logarithms: f64 = values.iter().map(|value| value.ln()).sum();
+            objective.value((logarithms / values.len() as f64).exp())
+        };
         Some(format!(
             "{} × {ratio:.3} ({low:.3} to {high:.3} with 95 %), {} instead of {}",
             objective.words(),
@@ -530,6 +607,50 @@ mod tests {
     use tidemark_measure::tuning::{Domain, Scale, Setting, Space};
 
     #[test]
+    fn what_a_proof_came_to_is_told_with_its_counts_and_for_each_objective() {
+        let tuning =
+            Tuning { objective: Objective::Throughput, second: Some(Objective::P95), ..Tuning::default() };
+        let compared = |interval| Compared {
+            winner: vec![8.0; 4],
+            baseline: vec![9.0; 3],
+            ratio: Some(1.0),
+            interval: Some(interval),
+            p: None,
+        };
+        let outside =
+            Proof { compared: compared((0.9, 1.1)), other: None, winner_outside: 1, baseline_outside: 2 };
+        assert_eq!(
+            came(&tuning, 0, End::Outside, &outside),
+            "1 of its 5 runs were outside the service level or failed, and 2 of the baseline's 5"
+        );
+        let end = |objective, end, other| Extreme {
+            objective,
+            end: Some(end),
+            winner: Some(Configuration(Vec::new())),
+            proof: Some(Proof {
+                compared: compared((0.9, 1.1)),
+                other: Some(compared(other)),
+                winner_outside: 0,
+                baseline_outside: 0,
+            }),
+        };
+        let told = |other| {
+            let ends = vec![end(0, End::Better, other), end(1, End::CannotTell, (0.9, 1.1))];
+            let front = crate::conclusion::Front { ends, ..Default::default() };
+            let conclusion = Conclusion {
+                end: Some(End::Better),
+                winner: Some(Configuration(Vec::new())),
+                front: Some(front),
+                ..Conclusion::default()
+            };
+            super::front(&tuning, &conclusion).join(" ")
+        };
+        // Less of a response time is better.
+        assert!(told((0.8, 0.9)).contains("what was proven for the other objective is better by it too"));
+        assert!(told((0.8, 1.1)).contains("Nothing better was found by p95"), "{}", told((0.8, 1.1)));
+    }
+
+    #[test]
     fn that_nothing_matters_is_said_only_where_every_effect_is_within_the_margin() {
         let setting = Setting {
             name: "cache".into(),
@@ -562,12 +683,13 @@ mod tests {
             sentences(&tuning, &conclusion).join(" ")
         };
         assert!(told(End::NothingMatters, Verdict::Equal).starts_with(
-            "No setting matters: from one end of its range to the other, no effect exceeds 5.0 %."
+            "No setting matters: from one end of its range to the other, none has an effect of more than 5.0 % by itself."
         ));
         let open = told(End::NothingShown, Verdict::CannotTell);
         assert!(
             open.starts_with(
-                "No setting is shown to matter by itself. Of these it cannot be told: cache; an effect of 20 %"
+                "No setting is shown to matter by itself. None seems more likely to help than not, so nothing was measured afresh. What these \
+                 do by themselves cannot be told: cache; an effect of 20 %"
             ),
             "{open}"
         );

@@ -104,7 +104,7 @@ impl Evaluator<'_> {
             is_measured = self.recover(index, sink)?;
         }
         let (took_ns, done) = (began.elapsed().as_nanos() as u64, self.runs.len() as u32);
-        note(self.tuning_mut(), took_ns, done, is_up);
+        note(self.tuning_mut(), trial.phase, took_ns, done, is_up);
         self.keep()?;
         match std::mem::replace(&mut self.health, Health::Well) {
             Health::Well => Ok(is_measured),

@@ -43,7 +43,7 @@ static SETTINGS: Key<List<Map>> = Key::new(
 .required("list what may be set: `- {name: cache, integer: 16-512, baseline: 64}`");
 static RUNS: Key<Whole<u32>> = Key::new(
     "runs",
-    "The budget: how many runs it may take, a quarter of them for the proof; up to 3 settings take at least 21, up to 7 at least 30, more at least 50",
+    "The budget: how many runs it may take, a quarter of them kept for the proof; up to 3 settings take at least 21, up to 7 at least 30, more at least 50",
     Whole(21, 1000),
 )
 .default("100");

@@ -150,8 +150,13 @@ impl Search<'_> {
         let matters = |effect: &&Effect| if is_any_shown { is_shown(effect) } else { effect.p < LIKELY };
         let home = self.working(space.baseline());
         let mut promised = home.clone();
-        for effect in effects.iter().filter(matters) {
-            promised.0[effect.setting] = if effect.score > 0.0 { effect.to } else { effect.from };
+        for setting in 0..space.settings.len() {
+            let own = effects.iter().filter(matters).filter(|effect| effect.setting == setting);
+            // Of a choice among several words, the best.
+            let best = own.max_by(|one, other| one.score.total_cmp(&other.score));
+            if let Some(best) = best {
+                promised.0[setting] = if best.score > 0.0 { best.to } else { best.from };
+            }
         }
         let promised = space.settled(promised);
         let is_new = promised != home && !(is_any_shown && self.standing(&promised).is_some());

@@ -229,6 +229,24 @@ fn effects_too_small_to_be_told_one_by_one_are_told_together() {
 }
 
 #[test]
+fn of_a_choice_among_several_words_the_best_is_tried() {
+    let words = ["off", "lz4", "zstd"].map(str::to_owned).to_vec();
+    let codec = Setting { domain: Domain::Choice(words), ..number("codec", 0.0, 2.0, Scale::Linear, 0.0) };
+    let other = number("other", 1.0, 9.0, Scale::Linear, 1.0);
+    let truth = |values: &[f64]| [1000.0, 1060.0, 900.0][values[0] as usize];
+    let target = Target { space: Space { settings: vec![codec, other] }, truth, best: 1060.0 };
+    let mut tried = [0; 3];
+    for seed in 0..40 {
+        let (conclusion, _) = search(&target, Objective::Throughput, 40, 0.08, seed);
+        if let (Some(winner), Some(End::NothingShown | End::Better)) = (conclusion.winner, conclusion.end) {
+            tried[winner.0[0] as usize] += 1;
+        }
+    }
+    println!("tried: {tried:?} of 40");
+    assert!(tried[1] >= 10 && tried[2] <= 2, "{tried:?}");
+}
+
+#[test]
 fn what_does_something_is_named_with_its_effect_and_what_does_nothing_is_not_searched() {
     let target = storage();
     let mut wrong = 0;
