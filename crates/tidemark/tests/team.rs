@@ -10,7 +10,7 @@ use common::fleet::{Controller, wait};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -70,6 +70,18 @@ fn objects(base: &Path) -> Vec<Value> {
     manifests.map(|text| serde_saphyr::from_str(text).unwrap()).collect()
 }
 
+/// Passes on what is sent both ways, until one side ends it.
+fn connect(client: TcpStream, pod: &str) -> std::io::Result<()> {
+    let server = TcpStream::connect(pod)?;
+    let back = (server.try_clone()?, client.try_clone()?);
+    let pass = |(mut from, mut to): (TcpStream, TcpStream)| {
+        let _ = std::io::copy(&mut from, &mut to);
+        to.shutdown(Shutdown::Both)
+    };
+    std::thread::spawn(move || pass(back));
+    pass((client, server))
+}
+
 /// Does for the only Service what a cluster's proxy does: passes connections on to the pod that is ready.
 struct Proxy {
     url: String,
@@ -84,17 +96,9 @@ impl Proxy {
         let to = Arc::clone(&pod);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let Some(server) = to.lock().unwrap().clone().and_then(|pod| TcpStream::connect(pod).ok())
-                else {
-                    continue;
-                };
-                let ways = [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)];
-                for (mut from, mut to) in ways {
-                    std::thread::spawn(move || {
-                        let _ = std::io::copy(&mut from, &mut to);
-                        let _ = to.shutdown(std::net::Shutdown::Both);
-                    });
-                }
+                let pod = to.lock().unwrap().clone();
+                // Nobody waits for one whose pod is gone.
+                std::thread::spawn(move || pod.and_then(|pod| connect(client, &pod).ok()));
             }
         });
         Self { url, pod }
