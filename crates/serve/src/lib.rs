@@ -16,6 +16,7 @@
 //! | `metrics` | `/metrics` |
 //! | `login` | addresses that log a browser in, once |
 //! | `cosbench` | what COSBench's scripts ask for |
+//! | `in_cluster` | a controller in a cluster of Kubernetes, and its drivers, as manifests |
 //! | `console` | the console's files, from within this binary |
 
 mod answer;
@@ -27,6 +28,7 @@ mod console;
 mod cosbench;
 mod drivers;
 mod figure_cache;
+mod in_cluster;
 mod listener;
 mod login;
 mod metrics;
@@ -39,6 +41,7 @@ mod tls;
 
 pub use auth::{OwnToken, Tokens};
 pub use drivers::DriverServer;
+pub use in_cluster::{ControllerInCluster, DriversInCluster};
 pub use options::{Limits, Options, Security, ServeError, Tls};
 pub use tls::{Identity, SelfSigned, fingerprint};
 
@@ -134,7 +137,7 @@ fn serve_with(
         let mut ours = Ready { address, fingerprint, renewed, open, login: None };
         controller.found_at(ours.url().trim_end_matches('/'));
         // Without random numbers its user has to log in with a token.
-        let user = options.own.iter().find(|own| own.role == Role::Operator && !open);
+        let user = options.own.iter().find(|own| own.role == Role::Operator && !own.is_given && !open);
         let code = user.and_then(|user| guard.code(user.reveal()).ok());
         ours.login = code.map(|code| ours.login_with(&code));
         let app = app::App::new(app::Parts {

@@ -13,7 +13,7 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Who may come in.
     pub security: Security,
-    /// Tokens that are good for as long as this server runs.
+    /// Tokens that are good for as long as this server runs, beside those of the store.
     pub own: Vec<OwnToken>,
     /// Whether to do without tokens, or without TLS, on an address that other machines reach.
     pub allow_insecure: bool,

@@ -22,6 +22,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
         .merge(api)
         .route("/metrics", get(metrics::page))
+        // For whoever only wants to know whether it answers.
+        .route("/healthz", get(|| async { "ok\n" }))
         .route(login::PATH, get(login::enter).post(login::invite))
         .fallback(other)
         .method_not_allowed_fallback(wrong_method)

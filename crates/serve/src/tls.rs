@@ -98,6 +98,12 @@ impl SelfSigned {
             .map_err(|error| ServeError::Made { what: "a certificate", reason: error.to_string() })
     }
 
+    /// One that was made before; `None` if the certificate is none.
+    pub fn kept(certificate: String, key: String) -> Option<Self> {
+        let leaf = CertificateDer::from_pem_slice(certificate.as_bytes()).ok()?;
+        Some(Self { fingerprint: hex(&tidemark_tls::fingerprint(&leaf)), certificate, key })
+    }
+
     fn new(names: Vec<String>) -> Result<Self, rcgen::Error> {
         let pair = rcgen::KeyPair::generate()?;
         let certificate = parameters(names)?.self_signed(&pair)?;

@@ -8,7 +8,8 @@ mod layout;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
 pub(crate) use kubernetes::{
-    Advertised, ImageOf, KubernetesCommand, On, Operator, Place, ProbeDoing, RunOn, VolumeProbe,
+    Advertised, Base, ImageOf, KubernetesCommand, ObserveNodes, On, Operator, Part, Place, ProbeDoing, RunOn,
+    VolumeProbe,
 };
 pub(crate) use lab::{AnyLab, Lab, LabTrino, LabUp, WhichLab};
 pub(crate) use layout::{LayoutCommand, Site};
@@ -105,7 +106,7 @@ pub(crate) enum Command {
     /// Show, render, apply and destroy layouts of a Ceph cluster on Kubernetes, for Rook
     #[command(subcommand)]
     Layout(LayoutCommand),
-    /// Make the image of driver pods on Kubernetes, and remove what they have left (see `tidemark run --on kubernetes`)
+    /// Make the image of pods on Kubernetes, install what stays there, and remove what runs have left (see `tidemark run --on kubernetes`)
     #[command(subcommand)]
     Kubernetes(KubernetesCommand),
     /// Carry out the Evaluations of a namespace of Kubernetes, as they are applied there

@@ -79,6 +79,10 @@ pub(crate) struct Serve {
     /// Maximum number of waiting submissions
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) queue: usize,
+    /// Directory of tokens that you have made, of 16 characters or more: files named `operator`, `viewer` and `driver` (for drivers of any
+    /// name). They are read at the start and end with the controller, and no first token is printed
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tokens: Option<PathBuf>,
     /// Use TLS on loopback, too, with tokens that `tidemark token` creates
     #[arg(long, conflicts_with = "insecure")]
     pub(crate) secure: bool,

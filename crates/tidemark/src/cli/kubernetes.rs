@@ -200,19 +200,15 @@ pub(crate) enum KubernetesCommand {
         /// Image of this program, see `tidemark kubernetes image`
         #[arg(long, value_name = "NAME", default_value = IMAGE, value_parser = image)]
         image: String,
-        /// Port on every node
-        #[arg(long, default_value_t = 9750, value_parser = clap::value_parser!(u16).range(1..))]
-        port: u16,
-        /// Process to observe, such as ceph-osd or postgres, in pods and outside; repeatable
-        #[arg(long = "process", value_name = "NAME")]
-        processes: Vec<String>,
-        /// Directory of the nodes with admin sockets of Ceph daemons; repeatable
-        #[arg(long = "ceph-sockets", value_name = "DIR", value_parser = absolute)]
-        ceph_sockets: Vec<PathBuf>,
+        #[command(flatten)]
+        nodes: ObserveNodes,
         /// Token that clients must send, at least 16 characters; `tidemark run` takes it from the same variable
         #[arg(long, env = "TIDEMARK_OBSERVE_TOKEN", hide_env_values = true)]
         token: String,
     },
+    /// Write what a team needs in a cluster as a Kustomize base: a controller (`tidemark serve`) with its store on a volume, drivers that
+    /// have joined it, observers of all nodes, and the operator. For `kubectl apply -k`
+    Base(Box<Base>),
     /// Remove what runs have left behind whose process was killed
     Clean {
         /// Runs to remove, whether or not they still go on [default: those whose drivers have ended]
@@ -227,6 +223,67 @@ pub(crate) enum KubernetesCommand {
         #[arg(long, value_parser = namespace)]
         namespace: Option<String>,
     },
+}
+
+/// What observers look at, on every node.
+#[derive(Args, Debug)]
+pub(crate) struct ObserveNodes {
+    /// Port of the observers on every node
+    #[arg(long, default_value_t = 9750, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: u16,
+    /// Process to observe, such as ceph-osd or postgres, in pods and outside; repeatable
+    #[arg(long = "process", value_name = "NAME")]
+    pub(crate) processes: Vec<String>,
+    /// Directory of the nodes with admin sockets of Ceph daemons; repeatable
+    #[arg(long = "ceph-sockets", value_name = "DIR", value_parser = absolute)]
+    pub(crate) ceph_sockets: Vec<PathBuf>,
+}
+
+/// What a team has in its cluster.
+#[derive(Args, Debug)]
+pub(crate) struct Base {
+    /// The directory; created if missing. Tokens and certificates in its access.yaml are kept
+    pub(crate) directory: PathBuf,
+    /// Parts to write, separated by commas [default: all]
+    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true,
+        default_values_t = [Part::Controller, Part::Drivers, Part::Observers, Part::Operator])]
+    pub(crate) parts: Vec<Part>,
+    /// Namespace, which must exist; with observers it must admit privileged pods
+    #[arg(long, default_value = "default", value_parser = namespace)]
+    pub(crate) namespace: String,
+    /// Image of this program, see `tidemark kubernetes image`
+    #[arg(long, value_name = "NAME", default_value = IMAGE, value_parser = image)]
+    pub(crate) image: String,
+    /// Storage class of all volumes [default: the cluster's]
+    #[arg(long, value_name = "CLASS", value_parser = class)]
+    pub(crate) storage_class: Option<String>,
+    /// Number of drivers
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=360))]
+    pub(crate) drivers: u32,
+    /// Processors that each driver requests: 2, 500m
+    #[arg(long, value_name = "QUANTITY", default_value = "1", value_parser = processors)]
+    pub(crate) cpu: Quantity,
+    /// Memory of each driver
+    #[arg(long, value_name = "QUANTITY", default_value = "1Gi", value_parser = size)]
+    pub(crate) memory: Quantity,
+    /// Size of a volume of each driver, which documents use below /data [default: none]
+    #[arg(long, value_name = "QUANTITY", value_parser = size)]
+    pub(crate) driver_volume: Option<Quantity>,
+    #[command(flatten)]
+    pub(crate) nodes: ObserveNodes,
+}
+
+/// A part of what a team has in its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// `tidemark serve`
+    Controller,
+    /// `tidemark driver`
+    Drivers,
+    /// `tidemark observe`
+    Observers,
+    /// `tidemark operator`
+    Operator,
 }
 
 /// What the pods of a load on volumes run.

@@ -1,7 +1,8 @@
-//! `tidemark kubernetes`: the image of driver pods, and what they have left.
+//! `tidemark kubernetes`: the image of driver pods, what is installed, and what runs have left.
 
+use super::base;
 use super::driver_pods::refused;
-use crate::cli::{ImageOf, KubernetesCommand};
+use crate::cli::{ImageOf, KubernetesCommand, ObserveNodes};
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::Path;
@@ -27,21 +28,12 @@ pub(crate) fn kubernetes(command: &KubernetesCommand, terminal: Terminal) -> Res
             terminal.print(&manifests(install));
             Ok(Exit::Done)
         }
-        KubernetesCommand::Observers { namespace, image, port, processes, ceph_sockets, token } => {
-            let SelfSigned { certificate, key, fingerprint } = SelfSigned::once().map_err(Stop::not_ready)?;
-            let install = tidemark_observe::Install {
-                namespace,
-                image,
-                port: *port,
-                processes,
-                ceph_sockets,
-                token,
-                certificate: &certificate,
-                key: &key,
-                fingerprint: &fingerprint,
-            };
+        KubernetesCommand::Base(arguments) => base::base(arguments, terminal),
+        KubernetesCommand::Observers { namespace, image, nodes, token } => {
+            let identity = SelfSigned::once().map_err(Stop::not_ready)?;
+            let install = nodes.install(namespace, image, token, &identity);
             terminal.print(&tidemark_observe::manifests(install).map_err(Stop::usage)?);
-            let node = tidemark_observe::node("NODE", *port, &fingerprint);
+            let node = tidemark_observe::node("NODE", nodes.port, &identity.fingerprint);
             terminal.remark(&format!(
                 "documents name each node by its address: observe: {{nodes: [\"{node}\"]}}; and the command that runs them has the token in \
                  TIDEMARK_OBSERVE_TOKEN"
@@ -52,6 +44,29 @@ pub(crate) fn kubernetes(command: &KubernetesCommand, terminal: Terminal) -> Res
             let which =
                 Which { context: context.as_deref(), namespace: namespace.as_deref(), kubeconfig: None };
             clean(which, runs, *all, terminal)
+        }
+    }
+}
+
+impl ObserveNodes {
+    /// How observers with these options are installed.
+    pub(super) fn install<'a>(
+        &'a self,
+        namespace: &'a str,
+        image: &'a str,
+        token: &'a str,
+        identity: &'a SelfSigned,
+    ) -> tidemark_observe::Install<'a> {
+        tidemark_observe::Install {
+            namespace,
+            image,
+            port: self.port,
+            processes: &self.processes,
+            ceph_sockets: &self.ceph_sockets,
+            token,
+            certificate: &identity.certificate,
+            key: &identity.key,
+            fingerprint: &identity.fingerprint,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One module per command: read what it needs, call one library function, show the result.
 
 mod assessment;
+mod base;
 pub(crate) mod block;
 pub(crate) mod check;
 pub(crate) mod compare;

@@ -6,6 +6,8 @@ use crate::exit::{Exit, Stop};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 use std::cell::RefCell;
+use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -39,6 +41,7 @@ pub(crate) fn serve(
     let path = store.unwrap_or_else(tidemark_store::default_path);
     let name = arguments.name.clone().unwrap_or_else(|| provenance::host().name);
     let security = security(arguments, &path);
+    let given = arguments.tokens.as_deref().map(given).transpose()?.unwrap_or_default();
     let fleet = Fleet::new(fleet::Options {
         name: name.clone(),
         version: VERSION.into(),
@@ -59,11 +62,11 @@ pub(crate) fn serve(
     let controller = Controller::start(options, Arc::clone(&fleet)).map_err(Stop::not_ready)?;
     let signals = Signals::listen();
     let made = Made::new(arguments, &security)?;
-    let wants_first = matches!(security, Security::Tokens { tls: Some(_) });
+    let wants_first = matches!(security, Security::Tokens { tls: Some(_) }) && given.is_empty();
     let options = Options {
         listen: arguments.listen,
         security,
-        own: made.all(),
+        own: made.all().into_iter().chain(given).collect(),
         allow_insecure: arguments.insecure,
         name,
         version: VERSION.into(),
@@ -110,6 +113,34 @@ fn security(arguments: &cli::Serve, store: &Path) -> Security {
         _ => Tls::SelfSigned { directory: beside.join("tls") },
     };
     Security::Tokens { tls: Some(tls) }
+}
+
+/// Tokens that whoever runs the controller has made, in files that are named after roles.
+fn given(directory: &Path) -> Result<Vec<OwnToken>, Stop> {
+    let mut given = Vec::new();
+    let known = [
+        ("operator", "operator", Role::Operator),
+        ("viewer", "viewer", Role::Viewer),
+        ("driver", "*", Role::Driver),
+    ];
+    for (file, name, role) in known {
+        let path = directory.join(file);
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            text => text.map_err(|error| Stop::usage(format!("cannot read {}: {error}", path.display())))?,
+        };
+        let token = OwnToken::given(text.trim(), name, role).ok_or_else(|| {
+            Stop::usage(format!("the token in {} can be guessed: use at least 16 characters", path.display()))
+        })?;
+        given.push(token);
+    }
+    match given.is_empty() {
+        true => Err(Stop::usage(format!(
+            "--tokens: {} has none of the files `operator`, `viewer` and `driver`",
+            directory.display()
+        ))),
+        false => Ok(given),
+    }
 }
 
 /// The tokens of this start: for the driver on this host, and on loopback for whoever else is this user.
