@@ -7,13 +7,13 @@ use crate::provenance;
 use crate::run_writer::RunWriter;
 use crate::stage::{self, Place};
 use crate::trigger::Trigger;
-use crate::witness::Witness;
+use crate::witness::{Nodes, Witness};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tidemark_measure::evaluation::Member;
 use tidemark_measure::record::{Note, Provenance, Run, Stage, State};
-use tidemark_observe::Observer;
+use tidemark_observe::{Observer, RemoteNode};
 use tidemark_plan::plan::{Observe, OnFailure, Plan};
 use tidemark_plan::policy::Access;
 use tidemark_plan::registry::Registry;
@@ -115,6 +115,8 @@ pub fn execute(
     backend.fit(&mut plan, &options.registry)?;
     let plan = &plan;
     targets.extend(backend.prepare(plan, options, sink)?);
+    let Nodes { observed: nodes, mut missing } =
+        options.witness.as_ref().map(|witness| witness.nodes()).unwrap_or_default();
     let start = Instant::now();
     let mut run = Run {
         name: plan.name.clone(),
@@ -128,7 +130,7 @@ pub fn execute(
         drivers: backend.drivers(start),
         ..Run::default()
     };
-    let observer = Observer::start(&observed(plan, options), start);
+    let observer = Observer::start(&observed(plan, options, nodes), start);
     if options.trigger_directory.is_none() && has_triggers(plan) {
         run.notes.push(Note {
             topic: "trigger".into(),
@@ -196,6 +198,9 @@ pub fn execute(
     }
     end_trigger(around, sink);
     run.nodes = observer.finish();
+    // One that the document names itself is not missed.
+    missing.retain(|node| !run.nodes.iter().any(|seen| seen.name == node.name && !seen.at_ns.is_empty()));
+    run.nodes.append(&mut missing);
     backend.finish(start, &mut run.nodes);
     if let Some(witness) = &options.witness {
         witness.tell(start, &mut run);
@@ -217,14 +222,17 @@ fn survey(plan: &mut Plan, options: &Options, sink: &mut dyn EventSink) -> Resul
     Ok(found)
 }
 
-fn observed(plan: &Plan, options: &Options) -> tidemark_observe::Options {
+/// What is observed: what the document names, and the nodes `around` the run, whose tokens no document can have sent elsewhere.
+fn observed(plan: &Plan, options: &Options, mut around: Vec<RemoteNode>) -> tidemark_observe::Options {
     let Observe { nodes, processes, mut ceph_sockets } = plan.observe.clone();
     let mut token = std::env::var("TIDEMARK_OBSERVE_TOKEN").ok();
     if options.trust == Trust::Network {
         token = None;
         ceph_sockets.clear();
     }
-    tidemark_observe::Options { nodes, processes, ceph_sockets, token }
+    around.retain(|node| !nodes.contains(&node.url));
+    let named = nodes.into_iter().map(|url| RemoteNode { url, token: token.clone(), name: None });
+    tidemark_observe::Options { nodes: named.chain(around).collect(), processes, ceph_sockets, token: None }
 }
 
 fn has_triggers(plan: &Plan) -> bool {

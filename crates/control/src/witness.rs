@@ -1,10 +1,26 @@
 //! Who watches what happens around a run, such as to its pods.
 
 use std::time::Instant;
+use tidemark_measure::observation::Node;
 use tidemark_measure::record::Run;
+use tidemark_observe::RemoteNode;
 
-/// Watches what happens around runs. It is asked when a run has ended.
+/// Watches what happens around runs.
 pub trait Witness: Send + Sync + std::fmt::Debug {
-    /// Enters into the record of a run that began at `run_start` what has happened since, in order, and what could not be seen.
+    /// The nodes to observe in a run that is about to begin, besides those of its document.
+    fn nodes(&self) -> Nodes;
+
+    /// Enters into the record of a run that began at `run_start` what has happened since, in order, and what could not be seen. It is asked
+    /// when the run has ended.
     fn tell(&self, run_start: Instant, run: &mut Run);
+}
+
+/// Nodes around a run.
+// Not `Debug`: it holds tokens.
+#[derive(Default)]
+pub struct Nodes {
+    /// Where they are observed.
+    pub observed: Vec<RemoteNode>,
+    /// Those of which nothing will be known, with why in their gaps.
+    pub missing: Vec<Node>,
 }

@@ -374,7 +374,8 @@ impl Backend for DriversBackend {
         for driver in living {
             if let Some((own, shift_ns)) = self.run_drivers.released(driver) {
                 let shift_ns = shift_ns.saturating_sub(self.run_drivers.clock_of(run_start));
-                add_nodes(nodes, own, shift_ns, &self.run_drivers.name(driver));
+                let (_, host) = self.run_drivers.machine(driver);
+                add_nodes(nodes, own, shift_ns, (&self.run_drivers.name(driver), &host));
             }
         }
         self.listener = None;
@@ -407,23 +408,32 @@ fn takes_part(works: &[Vec<Assignment>], driver: usize) -> bool {
 }
 
 /// Adds what a driver observed of its own node, on the run's clock. Of a node of a known name, which is the same machine,
-/// only what is about the driver's own process is new.
-fn add_nodes(all: &mut Vec<Node>, own: Vec<Node>, shift_ns: i64, driver: &str) {
+/// only what is about the driver's own process is new, unless nobody else has seen anything of it.
+fn add_nodes(all: &mut Vec<Node>, own: Vec<Node>, shift_ns: i64, (driver, host): (&str, &str)) {
     for mut node in own.into_iter().filter(|node| node.generates) {
+        if !host.is_empty() {
+            // In a container, the machine has another name than its processes see.
+            host.clone_into(&mut node.name);
+        }
         // Samples from before the run, while other drivers were getting ready, are dropped.
         let early = node.at_ns.iter().filter(|at| at.checked_add_signed(shift_ns).is_none()).count();
         node.at_ns.drain(..early);
         node.at_ns.iter_mut().for_each(|at| *at = at.saturating_add_signed(shift_ns));
         node.series.iter_mut().for_each(|series| drop(series.values.drain(..early.min(series.values.len()))));
         rename_own(&mut node, &of_driver(driver));
+        let source = format!("driver {driver}");
         if let Some(known) = all.iter_mut().find(|known| known.name == node.name) {
+            if known.at_ns.is_empty() {
+                let gaps = std::mem::take(&mut known.gaps).into_iter().chain(node.gaps).collect();
+                *known = Node { source, gaps, ..node };
+                continue;
+            }
             known.generates = true;
             let own = node.series.into_iter().filter(|series| series.subject == of_driver(driver));
             own.for_each(|series| known.add_series(&node.at_ns, series));
             continue;
         }
-        node.source = format!("driver {driver}");
-        all.push(node);
+        all.push(Node { source, ..node });
     }
 }
 
@@ -470,9 +480,9 @@ mod tests {
     fn every_driver_s_own_process_is_in_the_record_wherever_it_runs() {
         let mut all = vec![Node { generates: false, ..node("here", 0.01) }];
         rename_own(&mut all[0], CONTROLLER);
-        add_nodes(&mut all, vec![node("here", 0.6)], 200_000_000, "a");
-        add_nodes(&mut all, vec![node("here", 0.7)], -400_000_000, "b");
-        add_nodes(&mut all, vec![node("there", 0.8)], 0, "c");
+        add_nodes(&mut all, vec![node("here", 0.6)], 200_000_000, ("a", ""));
+        add_nodes(&mut all, vec![node("pod-1", 0.7)], -400_000_000, ("b", "here"));
+        add_nodes(&mut all, vec![node("there", 0.8)], 0, ("c", "there"));
         let cores = |node: &Node, subject: &str| {
             node.mean(node.find(Kind::Process, subject, "cpu")?, 0, u64::MAX)
                 .map(|cores| (cores * 100.0).round())
@@ -483,5 +493,15 @@ mod tests {
         assert_eq!(cores(&all[1], "driver c"), Some(80.0));
         assert!(all.iter().all(|node| node.generates && node.find(Kind::Process, OWN, "cpu").is_none()));
         assert_eq!(all[0].all(Kind::Cpu, "busy").count(), 1, "the machine is there once");
+
+        // A machine of which nobody else has seen anything has what its drivers saw, and what is said of it.
+        let gap = "no observer is on it.".to_owned();
+        let mut all = vec![Node { name: "away".into(), gaps: vec![gap.clone()], ..Node::default() }];
+        add_nodes(&mut all, vec![node("pod-2", 0.6)], 0, ("a", "away"));
+        add_nodes(&mut all, vec![node("pod-3", 0.7)], 0, ("b", "away"));
+        let [away] = all.as_slice() else { panic!("{all:?}") };
+        assert_eq!((away.source.as_str(), &away.gaps), ("driver a", &vec![gap]));
+        assert_eq!(away.all(Kind::Cpu, "busy").count(), 1);
+        assert_eq!(["driver a", "driver b"].map(|subject| cores(away, subject)), [Some(60.0), Some(70.0)]);
     }
 }

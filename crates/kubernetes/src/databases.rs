@@ -199,9 +199,10 @@ impl Databases<'_> {
     fn variables(&self) -> Vec<Variable> {
         let told = |name, key| Variable {
             name,
-            value: VariableValue::ValueFrom(ValueFrom {
-                secret_key_ref: SecretKey { name: self.run.to_owned(), key },
-            }),
+            value: VariableValue::ValueFrom(ValueFrom::SecretKeyRef(SecretKey {
+                name: self.run.to_owned(),
+                key,
+            })),
         };
         match self.servers.server {
             Server::Postgres => vec![

@@ -173,9 +173,10 @@ impl Drivers<'_> {
         }
         let from_secret = |name, key| Variable {
             name,
-            value: VariableValue::ValueFrom(ValueFrom {
-                secret_key_ref: SecretKey { name: self.run.to_owned(), key },
-            }),
+            value: VariableValue::ValueFrom(ValueFrom::SecretKeyRef(SecretKey {
+                name: self.run.to_owned(),
+                key,
+            })),
         };
         Container {
             name: "driver",
@@ -185,6 +186,11 @@ impl Drivers<'_> {
             env: vec![
                 from_secret("TIDEMARK_CONTROLLER", "controller"),
                 from_secret("TIDEMARK_TRUST", "trust"),
+                // What it sees of its node belongs to what the node's observer sees.
+                Variable {
+                    name: "TIDEMARK_NODE",
+                    value: VariableValue::ValueFrom(ValueFrom::FieldRef { path: "spec.nodeName" }),
+                },
             ],
             startup_probe: None,
             resources: PodResources {

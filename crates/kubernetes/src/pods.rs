@@ -68,6 +68,12 @@ static SECCOMP: Key<Word<Seccomp>> = Key::new(
 )
 .default("runtime-default");
 static VOLUME: Key<Map> = Key::of(&VOLUME_MAP).otherwise("none");
+static OBSERVERS: Key<Parsed<String>> = Key::new(
+    "observers",
+    "Namespace of the observers that `tidemark kubernetes observers` installs: all nodes that have one are observed",
+    LABEL,
+)
+.otherwise("that of the drivers");
 static TARGET: Key<Map> = Key::of(&TARGET_MAP).otherwise("only driver pods and their nodes are watched");
 
 static TARGET_LABELS: Key<OneOrList<Parsed<(String, String)>>> =
@@ -134,7 +140,7 @@ static VOLUME_MAP: Mapping = Mapping::new(
 pub static PODS: Mapping = Mapping::new(
     "kubernetes",
     "Drivers as pods, for `tidemark run --on kubernetes`",
-    &[&NAMESPACE, &IMAGE_KEY, &CPU, &MEMORY, &NODES, &SPREAD, &SECCOMP, &VOLUME, &TARGET],
+    &[&NAMESPACE, &IMAGE_KEY, &CPU, &MEMORY, &NODES, &SPREAD, &SECCOMP, &VOLUME, &TARGET, &OBSERVERS],
 );
 
 /// What drivers are as pods.
@@ -158,6 +164,8 @@ pub struct Pods {
     pub volume: Option<Volume>,
     /// The pods of what is under load, which are watched.
     pub target: Option<Target>,
+    /// The namespace of the observers of nodes; `None`: that of the drivers.
+    pub observers: Option<String>,
 }
 
 /// The pods of a target.
@@ -181,6 +189,7 @@ impl Default for Pods {
             seccomp: Seccomp::default(),
             volume: None,
             target: None,
+            observers: None,
         }
     }
 }
@@ -269,6 +278,7 @@ pub fn pods(table: Table<'_>) -> Pods {
         seccomp: table.value(&SECCOMP),
         volume: table.table(&VOLUME).and_then(volume),
         target: table.table(&TARGET).map(target),
+        observers: table.get(&OBSERVERS),
     };
     table.finish();
     pods

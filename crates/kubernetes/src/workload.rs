@@ -204,8 +204,13 @@ pub(crate) enum VariableValue {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ValueFrom {
-    pub(crate) secret_key_ref: SecretKey,
+pub(crate) enum ValueFrom {
+    SecretKeyRef(SecretKey),
+    /// Of the pod itself.
+    FieldRef {
+        #[serde(rename = "fieldPath")]
+        path: &'static str,
+    },
 }
 
 #[derive(Debug, Serialize)]

@@ -1,8 +1,19 @@
 //! `tidemark observe` on every node of a Kubernetes cluster: a DaemonSet, as one text, which users read as well.
 
+use crate::RemoteNode;
 use crate::server::{ServeError, long_enough};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+
+/// The Secret of the observers of a namespace: `token`, and a certificate with its key as every TLS Secret has them.
+pub const SECRET: &str = "tidemark-observe";
+
+/// By what their pods are found: a label selector, as a query has it.
+pub const POD_LABELS: &str = "app.kubernetes.io/name%3Dtidemark,app.kubernetes.io/component%3Dobserver";
 
 /// How it is installed.
 // Not `Debug`: it holds secrets.
@@ -49,7 +60,7 @@ pub fn manifests(install: Install<'_>) -> Result<String, ServeError> {
         json!({"name": "cgroup", "mountPath": "/sys/fs/cgroup", "readOnly": true}),
     ];
     let mut volumes = vec![
-        json!({"name": "access", "secret": {"secretName": "tidemark-observe", "defaultMode": 0o400}}),
+        json!({"name": "access", "secret": {"secretName": SECRET, "defaultMode": 0o400}}),
         // The names of pods.
         json!({"name": "pods", "hostPath": {"path": "/var/log/pods"}}),
         // A container has its own group only in the place of all.
@@ -76,6 +87,34 @@ pub fn manifests(install: Install<'_>) -> Result<String, ServeError> {
         .replace("\"{key}\"", &quoted(install.key))
         .replace("\"{token}\"", &quoted(install.token));
     Ok(text)
+}
+
+/// What the Secret tells those who ask observers.
+// Not `Debug`: it holds a secret.
+pub struct Access {
+    token: String,
+    fingerprint: String,
+}
+
+impl Access {
+    /// Of the values in it: the token, and the certificate (PEM). `None`: they are not such values.
+    pub fn read(token: &[u8], certificate: &[u8]) -> Option<Self> {
+        let certificate = CertificateDer::from_pem_slice(certificate).ok()?;
+        let mut fingerprint = String::new();
+        for byte in tidemark_tls::fingerprint(&certificate) {
+            let _ = write!(fingerprint, "{byte:02x}");
+        }
+        Some(Self { token: String::from_utf8(token.to_vec()).ok()?, fingerprint })
+    }
+
+    /// The observer at an address, on the node of this name.
+    pub fn node(&self, name: &str, host: IpAddr, port: u16) -> RemoteNode {
+        RemoteNode {
+            url: format!("https://{}#sha256:{}", SocketAddr::new(host, port), self.fingerprint),
+            token: Some(self.token.clone()),
+            name: Some(name.to_owned()),
+        }
+    }
 }
 
 /// How documents name an observer on a node.
@@ -120,6 +159,13 @@ mod tests {
         let asked = ["--process", "postgres", "--process", &odd, "--ceph-sockets", "/var/lib/rook/exporter"];
         assert_eq!((args[2].as_str(), &args[7..]), ("0.0.0.0:9751", &asked.map(str::to_owned)[..]));
         assert_eq!(container["readinessProbe"]["tcpSocket"]["port"], 9751);
+        assert_eq!(container["ports"][0]["containerPort"], 9751);
+        let mut labels = POD_LABELS.split(',').filter_map(|label| label.split_once("%3D"));
+        assert!(
+            labels.all(|(name, value)| template["metadata"]["labels"][name] == value),
+            "they are found by it"
+        );
+        assert_eq!(secret["metadata"]["name"], SECRET);
         assert!(!args.iter().any(|arg| arg.contains("0123456789abcdef")), "the token is no argument");
         let mounts = container["volumeMounts"].as_array().unwrap();
         let named = |list: &[Value]| list.iter().map(|one| one["name"].clone()).collect::<Vec<_>>();

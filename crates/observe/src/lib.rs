@@ -120,7 +120,7 @@
 //! | `host` | processors, memory and network only, on request |
 //! | `sampler` | one sample of all of them; `recorder` turns samples into series |
 //! | `remote`, `server`, `openmetrics`, `wire` | client and server of `tidemark observe` |
-//! | `daemon_set` | how the server is installed on every node of a Kubernetes cluster |
+//! | `daemon_set` | how the server is installed on every node of a Kubernetes cluster, and how it is found there |
 //! | `catalog` | the table above as data |
 
 mod catalog;
@@ -153,7 +153,7 @@ mod threads;
 mod wire;
 
 pub use cgroup::own_memory_limit;
-pub use daemon_set::{Install, manifests, node};
+pub use daemon_set::{Access, Install, POD_LABELS, SECRET, manifests, node};
 pub use host::HostSampler;
 pub use observer::{Glimpse, Observer};
 pub use process::memory_of;
@@ -169,8 +169,20 @@ pub struct Options {
     pub processes: Vec<String>,
     /// Directories with admin sockets of Ceph daemons.
     pub ceph_sockets: Vec<PathBuf>,
-    /// Addresses of `tidemark observe` on other nodes: `http://10.0.0.2:9750`.
-    pub nodes: Vec<String>,
-    /// The token for other nodes, and the one that [`server::serve`] requires of its clients.
+    /// Other nodes, on which `tidemark observe` runs.
+    pub nodes: Vec<RemoteNode>,
+    /// The token that [`server::serve`] requires of its clients.
     pub token: Option<String>,
+}
+
+/// A node on which `tidemark observe` runs.
+// Not `Debug`: it holds a secret.
+#[derive(Clone, Default)]
+pub struct RemoteNode {
+    /// Where it is asked: `http://10.0.0.2:9750`.
+    pub url: String,
+    /// The token that it requires.
+    pub token: Option<String>,
+    /// What the node is called; `None`: as it calls itself.
+    pub name: Option<String>,
 }

@@ -51,8 +51,7 @@ impl Observer {
     /// Starts observing. Times count from `start`, the load's clock.
     pub fn start(options: &Options, start: Instant) -> Self {
         let stop = Stop::default();
-        let remote = |url: &String| Remote::start(url, options.token.as_deref(), start, stop.clone());
-        let remotes = options.nodes.iter().map(remote).collect();
+        let remotes = options.nodes.iter().map(|node| Remote::start(node, start, stop.clone())).collect();
         let latest = Arc::default();
         let own = thread::spawn({
             let (options, stop, latest) = (options.clone(), stop.clone(), Arc::clone(&latest));

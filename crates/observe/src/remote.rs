@@ -1,5 +1,6 @@
 //! Another node, on which `tidemark observe` runs: a thread asks it once a second.
 
+use crate::RemoteNode;
 use crate::observer::{Glimpse, nanoseconds, next};
 use crate::recorder::Recorder;
 use crate::sample::Gaps;
@@ -47,6 +48,8 @@ pub(crate) struct Remote {
     seen: Arc<Mutex<Seen>>,
     thread: JoinHandle<()>,
     url: String,
+    /// What the node is called whatever it says.
+    name: Option<String>,
 }
 
 /// What the node sent so far.
@@ -108,51 +111,64 @@ fn cause(error: &hyper::Error) -> String {
 }
 
 impl Remote {
-    pub(crate) fn start(url: &str, token: Option<&str>, start: Instant, stop: Stop) -> Self {
+    pub(crate) fn start(node: &RemoteNode, start: Instant, stop: Stop) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let thread = thread::spawn({
-            let (url, token, seen) = (url.to_owned(), token.map(str::to_owned), Arc::clone(&seen));
-            move || watch(&url, token.as_deref(), start, &stop, &seen)
+            let (node, seen) = (node.clone(), Arc::clone(&seen));
+            move || watch(&node, start, &stop, &seen)
         });
-        Self { seen, thread, url: url.to_owned() }
+        Self { seen, thread, url: node.url.clone(), name: node.name.clone() }
     }
 
     /// The latest sample, unless the node does not reply.
     pub(crate) fn latest(&self) -> Option<Glimpse> {
         let seen = lock(&self.seen);
-        let name = if seen.name.is_empty() { &self.url } else { &seen.name };
+        let told = if seen.name.is_empty() { &self.url } else { &seen.name };
+        let name = self.name.as_ref().unwrap_or(told);
         seen.outage.is_none().then(|| seen.recorder.glimpse(name)).flatten()
     }
 
     /// Everything that the node sent, once the flag that stops all threads is set; waits for the last request.
     pub(crate) fn finish(self) -> Node {
+        let name = self.name.clone();
         let _panicked = self.thread.join();
         let mut seen = std::mem::take(&mut *lock(&self.seen));
+        let who = called(&self.url, name.as_deref());
         if let Some(outage) = seen.outage.take() {
-            seen.gaps.say(outage.sentence(&self.url, "its end"));
+            seen.gaps.say(outage.sentence(&who, "its end"));
         }
         if seen.recorder.full {
-            seen.gaps.say(format!("{} sent more series than are kept.", self.url));
+            seen.gaps.say(format!("{who} sent more series than are kept."));
         }
         let mut gaps = seen.gaps.sentences().to_vec();
         gaps.extend(seen.reported);
-        let name = if seen.name.is_empty() { self.url.clone() } else { seen.name };
-        Node { name, generates: false, source: self.url, facts: seen.facts, gaps, ..seen.recorder.node() }
+        let told = if seen.name.is_empty() { self.url.clone() } else { seen.name };
+        let (name, source) = (name.unwrap_or(told), self.url);
+        Node { name, generates: false, source, facts: seen.facts, gaps, ..seen.recorder.node() }
     }
 }
 
 impl Outage {
-    fn sentence(&self, url: &str, until: &str) -> String {
+    fn sentence(&self, who: &str, until: &str) -> String {
         format!(
-            "{url} did not reply from {} of the run to {until}: {}.",
+            "{who} did not reply from {} of the run to {until}: {}.",
             units::duration_ns(self.from_ns),
             self.reason
         )
     }
 }
 
-fn watch(url: &str, token: Option<&str>, start: Instant, stop: &Stop, seen: &Mutex<Seen>) {
-    let address = Address::parse(url, token);
+/// How sentences name an observer: a node that has a name needs no fingerprint to be told from others.
+fn called(url: &str, name: Option<&str>) -> String {
+    match name {
+        None => url.to_owned(),
+        Some(_) => format!("Its observer at {}", url.split('#').next().unwrap_or_default()),
+    }
+}
+
+fn watch(node: &RemoteNode, start: Instant, stop: &Stop, seen: &Mutex<Seen>) {
+    let RemoteNode { url, token, name } = node;
+    let (address, who) = (Address::parse(url, token.as_deref()), called(url, name.as_deref()));
     let runtime = Builder::new_current_thread().enable_all().build();
     loop {
         // When the flag is set, the last second's sample is still missing.
@@ -164,7 +180,7 @@ fn watch(url: &str, token: Option<&str>, start: Instant, stop: &Stop, seen: &Mut
         let asked = Instant::now();
         let reply = match (&address, &runtime) {
             (Some(address), Ok(runtime)) => ask(runtime, address, place),
-            (None, _) => Err(AskError::Address(url.to_owned())),
+            (None, _) => Err(AskError::Address(url.clone())),
             (_, Err(error)) => Err(io::Error::from(error.kind()).into()),
         };
         let replied = Instant::now();
@@ -172,7 +188,7 @@ fn watch(url: &str, token: Option<&str>, start: Instant, stop: &Stop, seen: &Mut
         match reply {
             Ok(page) => {
                 let middle = nanoseconds((asked + (replied - asked) / 2).saturating_duration_since(start));
-                seen.take(page, url, middle);
+                seen.take(page, &who, middle);
             }
             Err(error) => {
                 let from_ns = nanoseconds(asked.saturating_duration_since(start));
@@ -191,9 +207,9 @@ fn watch(url: &str, token: Option<&str>, start: Instant, stop: &Stop, seen: &Mut
 
 impl Seen {
     /// Takes a reply; `middle` is the time between request and reply on this node's clock.
-    fn take(&mut self, page: Page, url: &str, middle: u64) {
+    fn take(&mut self, page: Page, who: &str, middle: u64) {
         if let Some(outage) = self.outage.take() {
-            self.gaps.say(outage.sentence(url, &units::duration_ns(middle)));
+            self.gaps.say(outage.sentence(who, &units::duration_ns(middle)));
         }
         let same = self.place.is_some_and(|(started, _)| started == page.started_unix_ns);
         let mut newest = self.place.filter(|_| same).map_or(0, |(_, number)| number);
@@ -341,11 +357,20 @@ mod tests {
     #[test]
     fn a_node_that_does_not_reply_is_a_gap() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let stop = Stop::default();
-        let remote = Remote::start(&format!("http://{free}"), None, Instant::now(), stop.clone());
-        stop.set();
-        let node = remote.finish();
+        let seen = |url: &str, name: Option<&str>| {
+            let stop = Stop::default();
+            let node = RemoteNode { url: url.to_owned(), token: None, name: name.map(str::to_owned) };
+            let remote = Remote::start(&node, Instant::now(), stop.clone());
+            stop.set();
+            remote.finish()
+        };
+        let node = seen(&format!("http://{free}"), None);
         assert!(node.at_ns.is_empty() && node.name == format!("http://{free}"));
         assert!(node.gaps[0].contains("did not reply from"), "{:?}", node.gaps);
+        let url = format!("https://{free}#sha256:{}", "5a".repeat(32));
+        let node = seen(&url, Some("n1"));
+        assert_eq!((node.name.as_str(), node.source.as_str()), ("n1", url.as_str()));
+        let said = format!("Its observer at https://{free} did not reply from");
+        assert!(node.gaps[0].starts_with(&said), "{:?}", node.gaps);
     }
 }

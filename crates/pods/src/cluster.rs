@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidemark_apiserver::{Client, Failure, Which};
-use tidemark_kubernetes::{Drivers, Manifest, RUN, Reach, Target, is_run_name};
+use tidemark_kubernetes::{Drivers, Manifest, Pods, RUN, Reach, is_run_name};
 
 /// How often something is looked at again that goes.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -107,8 +107,8 @@ impl Cluster {
     }
 
     /// Watches the pods of a run and those of its target from now on.
-    pub fn watch(&self, run: &str, target: Option<&Target>) -> Watcher {
-        Watcher::start(&self.client, run, target)
+    pub fn watch(&self, run: &str, pods: &Pods) -> Watcher {
+        Watcher::start(&self.client, run, pods)
     }
 
     /// The runs that have drivers or database servers here, by name.

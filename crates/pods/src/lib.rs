@@ -15,6 +15,7 @@
 //! | `objects` | what we read of its objects |
 //! | `trouble` | why a pod does not come: pure |
 //! | `watcher` | pods and nodes, watched while a run goes on |
+//! | `observers` | the observers of the cluster's nodes |
 //! | `changes` | what happened, from two looks at an object: pure |
 //! | `error` | what went wrong, in a sentence |
 
@@ -24,6 +25,7 @@ mod databases;
 mod error;
 mod made;
 mod objects;
+mod observers;
 mod provisioner;
 mod running;
 mod trouble;
@@ -32,6 +34,7 @@ mod watcher;
 pub use cluster::{Cluster, Found};
 pub use error::PodsError;
 pub use made::Made;
+pub use observers::Observers;
 pub use provisioner::{Arms, manifests};
 pub use running::{Running, Waiting};
 pub use tidemark_apiserver::Which;

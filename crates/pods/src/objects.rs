@@ -1,6 +1,7 @@
 //! What we read of Kubernetes' objects.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -61,7 +62,21 @@ impl Pod {
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PodSpec {
     pub(crate) node_name: String,
+    pub(crate) affinity: Value,
+    pub(crate) containers: Vec<ContainerSpec>,
     pub(crate) volumes: Vec<Volume>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ContainerSpec {
+    pub(crate) ports: Vec<ContainerPort>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ContainerPort {
+    pub(crate) container_port: u16,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -101,6 +116,8 @@ pub(crate) struct StatefulSetStatus {
 pub(crate) struct PodStatus {
     #[serde(rename = "podIP")]
     pub(crate) pod_ip: String,
+    #[serde(rename = "hostIP")]
+    pub(crate) host_ip: String,
     pub(crate) phase: String,
     pub(crate) reason: String,
     pub(crate) message: String,

@@ -39,7 +39,8 @@ fn for_good(text: String) -> Trouble {
     Trouble { text, patience: Some(Duration::ZERO) }
 }
 
-fn of_pod(pod: &Pod, state: &State) -> Option<Trouble> {
+/// What keeps one pod from coming.
+pub(crate) fn of_pod(pod: &Pod, state: &State) -> Option<Trouble> {
     let (name, status) = (&pod.metadata.name, &pod.status);
     let container = status.container_statuses.first();
     // One that is started again has ended, too, and does no better the next time.

@@ -2,6 +2,7 @@
 
 use crate::changes::{Change, of_attachment, of_node, of_pod};
 use crate::objects::{Attachment, Metadata, Node, PersistentVolume, Pod};
+use crate::observers::{Observers, Place};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidemark_apiserver::{Change as Seen, Client, Failure};
-use tidemark_kubernetes::{RUN, Target};
+use tidemark_kubernetes::{Pods, RUN, Target};
 use tidemark_measure::record::{Happened, Happening, Part, Unwatched};
 
 /// How long a watch lasts before it is begun again where it ended; seconds. A thread whose run is over ends after it.
@@ -37,9 +38,10 @@ struct Watched {
 type Watching = Box<dyn FnOnce(&Client, &Shared, Sender<()>) + Send>;
 
 /// Watches a run's pods, those of its target, and nodes, until it is dropped.
-#[derive(Debug)]
 pub struct Watcher {
+    client: Arc<Client>,
     shared: Arc<Shared>,
+    observers: Place,
 }
 
 #[derive(Debug, Default)]
@@ -84,8 +86,9 @@ impl Kind for Attachment {
 }
 
 impl Watcher {
-    /// Watches the pods of `run` and those of `target`: what happens after this has returned is seen.
-    pub(crate) fn start(client: &Arc<Client>, run: &str, target: Option<&Target>) -> Self {
+    /// Watches the `pods` of `run` and those of its target: what happens after this has returned is seen.
+    pub(crate) fn start(client: &Arc<Client>, run: &str, pods: &Pods) -> Self {
+        let Pods { target, observers, .. } = pods;
         let shared = Arc::new(Shared::default());
         // Nothing is sent: every thread drops its end once it knows what there is.
         let (begun, all_begun) = channel::<()>();
@@ -131,7 +134,17 @@ impl Watcher {
         );
         drop(begun);
         let _ = all_begun.recv_timeout(BEGINS);
-        Self { shared }
+        let observers = Place {
+            namespace: observers.as_deref().unwrap_or(client.namespace()).to_owned(),
+            is_named: observers.is_some(),
+        };
+        Self { client: Arc::clone(client), shared, observers }
+    }
+
+    /// The observers of nodes that there are now. Those nodes are missed without one that have pods of the run or of its target.
+    pub fn observers(&self) -> Observers {
+        let nodes = self.shared.log().nodes.clone();
+        self.observers.look(&self.client, &nodes)
     }
 
     /// What has happened since `start`, in order, and what could not be watched.
@@ -149,6 +162,12 @@ impl Watcher {
         happenings.retain(|one| one.part != Part::Node || log.nodes.contains(&one.owner));
         happenings.sort_by_key(|one| one.at_ns);
         (happenings, log.gaps.iter().cloned().collect())
+    }
+}
+
+impl std::fmt::Debug for Watcher {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Watcher").field("shared", &self.shared).finish_non_exhaustive()
     }
 }
 

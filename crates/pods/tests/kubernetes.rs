@@ -257,7 +257,7 @@ fn kubernetes_tells_what_happens_to_pods_and_their_nodes() {
     let target = Target { namespace: None, labels: vec![("app".to_owned(), "db".to_owned())] };
     let cluster = Cluster::connect(which).unwrap();
     let start = Instant::now();
-    let watcher = cluster.watch("run", Some(&target));
+    let watcher = cluster.watch("run", &Pods { target: Some(target), ..Pods::default() });
     let set =
         json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "1", "controller": true});
     let pods = client.path("api/v1", "pods");
@@ -291,7 +291,7 @@ fn kubernetes_tells_what_happens_to_pods_and_their_nodes() {
     assert!(happenings.iter().all(|one| one.owner == "n1" || one.owner == "StatefulSet bench/db"));
 
     // With the rights of the drivers alone, it is said which ones are missing, but not of volumes, which are no loss of their own.
-    let fewer = self::cluster(&user).watch("run", None);
+    let fewer = self::cluster(&user).watch("run", &Pods::default());
     let until = Instant::now() + Duration::from_secs(60);
     let mut gaps = Vec::new();
     while gaps.len() < 2 && Instant::now() < until {
@@ -302,4 +302,105 @@ fn kubernetes_tells_what_happens_to_pods_and_their_nodes() {
     assert!(gaps[0].what == "nodes" && gaps[0].why.contains("cannot list"), "{gaps:?}");
     assert_eq!(gaps[0].rule, "ClusterRole: {apiGroups: [\"\"], resources: [nodes], verbs: [list, watch]}");
     assert_eq!(gaps[1].rule, "Role in bench: {apiGroups: [\"\"], resources: [pods], verbs: [list, watch]}");
+}
+
+/// A watcher that has seen a pod of its target, and so the node of it.
+fn knows_a_node(watcher: &Watcher, start: Instant) {
+    assert!(seen(watcher, start, 2).iter().any(|(what, _)| *what == Happened::PodScheduled));
+}
+
+#[test]
+#[ignore = "needs Kubernetes' API server, which is built with Go; run by make test-kubernetes"]
+fn kubernetes_tells_who_observes_its_nodes_and_why_nobody_does() {
+    tidemark_testing::needs!(tidemark_testing::KUBERNETES);
+    let server = Server::start();
+    let role = documented_role();
+    let mut watching = role.clone();
+    watching["rules"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["watch"]}));
+    let user = server.user("bench", &watching);
+    let which = Which {
+        kubeconfig: Some(&server.kubernetes.kubeconfig()),
+        namespace: Some("bench"),
+        ..Which::default()
+    };
+    let client = Client::connect(which).unwrap();
+    let accounts = client.path("api/v1", "serviceaccounts");
+    client.create(&accounts, &json!({"kind": "ServiceAccount", "metadata": {"name": "default"}})).unwrap();
+    let target = Target { namespace: None, labels: vec![("app".to_owned(), "db".to_owned())] };
+    let pods = Pods { target: Some(target), ..Pods::default() };
+    let elsewhere = Pods { observers: Some("elsewhere".to_owned()), ..pods.clone() };
+    let admin = Cluster::connect(which).unwrap();
+    let start = Instant::now();
+    let (own, named, refused) = (
+        admin.watch("run", &pods),
+        admin.watch("run", &elsewhere),
+        self::cluster(&user).watch("run", &elsewhere),
+    );
+    let path = client.path("api/v1", "pods");
+    let pod = |name: &str, labels: Value, node: &str, port: u16| {
+        let container = json!({"name": "one", "image": "one:1", "ports": [{"containerPort": port}]});
+        let metadata = json!({"name": name, "labels": labels});
+        client.create(&path, &json!({"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node, "containers": [container]}})).unwrap();
+    };
+    pod("db-0", json!({"app": "db"}), "n1", 5432);
+    [&own, &named, &refused].into_iter().for_each(|watcher| knows_a_node(watcher, start));
+
+    // Where nobody has installed observers, nobody misses them, unless the document says where they are.
+    let none = own.observers();
+    assert!(none.ready.is_empty() && none.missing.is_empty(), "{:?}", none.missing);
+    let said = |watcher: &Watcher| {
+        let observers = watcher.observers();
+        assert!(observers.ready.is_empty());
+        let [(node, why)] = observers.missing.as_slice() else { panic!("{:?}", observers.missing) };
+        assert_eq!(node, "n1");
+        why.clone()
+    };
+    let why = said(&named);
+    assert!(
+        why.starts_with("There are no observers in the namespace elsewhere: `tidemark kubernetes observers"),
+        "{why}"
+    );
+    let why = said(&refused);
+    assert!(
+        why.starts_with("The observers in the namespace elsewhere cannot be listed: pods is forbidden"),
+        "{why}"
+    );
+    let rule = "; what permits it: Role in elsewhere: {apiGroups: [\"\"], resources: [pods], verbs: [list]}.";
+    assert!(why.ends_with(rule), "{why}");
+
+    // One that is not ready, and one that is.
+    let labels = json!({"app.kubernetes.io/name": "tidemark", "app.kubernetes.io/component": "observer"});
+    pod("observer-1", labels, "n1", 9751);
+    assert_eq!(said(&own), "Its observer is not ready: pod observer-1 is being started.");
+    let ready = json!({"status": {"phase": "Running", "hostIP": "10.0.0.2", "hostIPs": [{"ip": "10.0.0.2"}],
+        "conditions": [{"type": "Ready", "status": "True"}]}});
+    client.merge(&format!("{path}/observer-1/status"), &ready).unwrap();
+    assert!(
+        said(&own).contains("their Secret cannot be read: secrets \"tidemark-observe\" not found"),
+        "{}",
+        said(&own)
+    );
+    let certified = rcgen::generate_simple_self_signed(["observer".to_owned()]).unwrap();
+    let secret = json!({"kind": "Secret", "metadata": {"name": "tidemark-observe"},
+        "stringData": {"token": "hunter2", "tls.crt": certified.cert.pem(), "tls.key": ""}});
+    client.create(&client.path("api/v1", "secrets"), &secret).unwrap();
+    let found = own.observers();
+    let [node] = found.ready.as_slice() else { panic!("{:?}", found.missing) };
+    assert!(
+        found.missing.is_empty() && node.url.starts_with("https://10.0.0.2:9751#sha256:"),
+        "{}",
+        node.url
+    );
+    assert_eq!((node.name.as_deref(), node.token.as_deref()), (Some("n1"), Some("hunter2")));
+    let fewer = self::cluster(&user).watch("run", &Pods::default());
+    let why = said(&fewer);
+    let rule = "{apiGroups: [\"\"], resources: [secrets], resourceNames: [tidemark-observe], verbs: [get]}.";
+    assert!(
+        why.contains("their Secret cannot be read: secrets \"tidemark-observe\" is forbidden")
+            && why.ends_with(rule),
+        "{why}"
+    );
 }

@@ -626,6 +626,17 @@ fn counted(operation: &Operation, count: u64, print: fn(u64) -> String) -> Strin
     if count == 0 && operation.reported.is_some() { NONE.into() } else { print(count) }
 }
 
+/// Names of the nodes that were observed, each once: a machine may have been observed from more than one place.
+pub(crate) fn observed<'a>(nodes: impl Iterator<Item = &'a Node>) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for node in nodes.filter(|node| !node.at_ns.is_empty()) {
+        if !names.contains(&node.name.as_str()) {
+            names.push(node.name.as_str());
+        }
+    }
+    names
+}
+
 /// What could not be observed, each thing once, with its node.
 pub(crate) fn gaps<'a>(nodes: impl Iterator<Item = &'a Node>) -> Vec<String> {
     let mut gaps: Vec<String> = Vec::new();

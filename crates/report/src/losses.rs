@@ -3,6 +3,7 @@
 use crate::content::{NONE, capital};
 use crate::table::{Table, Tone};
 use tidemark_judge::{Loss, words};
+use tidemark_measure::record::Run;
 use tidemark_measure::units;
 
 /// The phases of each loss. The numbers are those of the marks in the figures.
@@ -30,6 +31,12 @@ pub(crate) fn table(losses: &[Loss]) -> Table {
         );
     }
     table
+}
+
+/// The runs of an evaluation in which something was lost, by their numbers.
+pub(crate) fn of_runs(runs: &[Run]) -> impl Iterator<Item = (u64, Vec<Loss>)> {
+    let lost = runs.iter().map(|run| (run.id, tidemark_judge::losses(run)));
+    lost.filter(|(_, lost)| !lost.is_empty())
 }
 
 /// What the load saw of each loss: a sentence each.

@@ -14,7 +14,8 @@ use crate::sweep;
 use crate::table::{Table, fenced, markdown as plain};
 use crate::text::utc;
 use tidemark_judge::sweep::sweeps;
-use tidemark_judge::{Finding, Judgement, Severity, achievements};
+use tidemark_judge::{Finding, Judgement, Loss, Severity, achievements};
+use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Run, Stage};
 use tidemark_measure::units;
 
@@ -38,10 +39,9 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
     }
     let lost = tidemark_judge::losses(run);
     if !lost.is_empty() {
-        let told: String = losses::service(&lost).iter().map(|one| format!("- {}\n", plain(one))).collect();
-        text +=
-            &format!("## Losses\n\n{told}\n{}{}\n\n", losses::table(&lost).markdown(), plain(losses::LEGEND));
+        text += &format!("## Losses\n\n{}{}\n\n", phases(&lost), plain(losses::LEGEND));
     }
+    text += &nodes(run.nodes.iter());
     if drivers::stages(run).next().is_some() {
         let told = |stage| drivers::table(run, stage).markdown();
         let tables: String = drivers::stages(run).map(told).collect();
@@ -119,6 +119,28 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
     }
     text += if run.notes.is_empty() { "None.\n\n" } else { "\n" };
     text + &repeat(run)
+}
+
+/// What the load saw of losses, and their phases.
+pub(crate) fn phases(lost: &[Loss]) -> String {
+    let service: String = losses::service(lost).iter().map(|one| format!("- {}\n", plain(one))).collect();
+    format!("{service}\n{}", losses::table(lost).markdown())
+}
+
+/// Which nodes were observed, and what was not. Nothing of a run that had no node but its own.
+pub(crate) fn nodes<'a>(nodes: impl Iterator<Item = &'a Node> + Clone) -> String {
+    let gaps = content::gaps(nodes.clone());
+    let observed = content::observed(nodes);
+    if observed.len() < 2 && gaps.is_empty() {
+        return String::new();
+    }
+    let observed = if observed.is_empty() { "none".to_owned() } else { observed.join(", ") };
+    let mut text = format!("## Nodes\n\nObserved: {}.\n\n", plain(&observed));
+    if !gaps.is_empty() {
+        let told: String = gaps.iter().map(|gap| format!("- {}\n", plain(gap))).collect();
+        text += &format!("Not observed:\n\n{told}\n");
+    }
+    text
 }
 
 fn summary(run: &Run, judgement: &Judgement) -> String {

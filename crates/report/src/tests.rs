@@ -457,6 +457,12 @@ fn nodes_are_shown_under_the_load() {
     {
         assert!(page.contains(text), "{text}");
     }
+    let text = markdown(&runs[0], &judge(&runs[0]));
+    let (_, nodes) = text.split_once("## Nodes\n\n").unwrap();
+    let names: Vec<_> = runs[0].nodes.iter().map(|node| node.name.as_str()).collect();
+    let (observed, rest) = nodes.split_once('\n').unwrap();
+    assert_eq!(observed, format!("Observed: {}.", names.join(", ")));
+    assert!(rest.contains("- storage-1: The kernel has no pressure of interrupts"), "{rest}");
 }
 
 #[test]

@@ -4,16 +4,15 @@
 
 mod common;
 
-use common::Place;
+use common::cluster::{Cluster, EVALUATIONS, evaluation};
 use common::fleet::wait;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
-use tidemark_apiserver::{Client, Which};
+use tidemark_lab::Kubernetes;
 use tidemark_lab::image::Image;
-use tidemark_lab::{self as lab, Kubernetes, KubernetesOptions};
 
 const PORT: u16 = 18_099;
 
@@ -38,14 +37,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 http.server.ThreadingHTTPServer((sys.argv[1], 18099), Handler).serve_forever()
 "#;
-
-struct Down(Kubernetes);
-
-impl Drop for Down {
-    fn drop(&mut self) {
-        let _ = lab::down(self.0.dir(), true, &mut |_| {});
-    }
-}
 
 /// The server as an image: Python as it is on this machine, with no more of its library than the server loads.
 fn server(archive: &Path) {
@@ -82,11 +73,16 @@ fn set(host: &str) -> Value {
     })
 }
 
-fn document(host: &str, seconds: u32) -> String {
+const DRIVERS: &str =
+    "drivers: {use: 1, kubernetes: {cpu: 100m, memory: 256Mi, target_pods: {labels: app=server}}}";
+
+fn target(host: &str) -> String {
+    format!("{{kind: s3, endpoints: ['http://{host}:{PORT}'], access_key: a, secret_key: b}}")
+}
+
+fn stages(seconds: u32) -> String {
     format!(
-        "name: lost\ndrivers: {{use: 1, kubernetes: {{cpu: 100m, memory: 256Mi, target_pods: {{labels: app=server}}}}}}\n\
-         target: {{kind: s3, endpoints: ['http://{host}:{PORT}'], access_key: a, secret_key: b}}\nstages:\n\
-         - {{name: main, load: {{workers: 2, rate: 20/s, for: {seconds}s, containers: 1-1, operations: [get: {{weight: 100, objects: 1-9}}]}}}}\n"
+        "[{{name: main, load: {{workers: 2, rate: 20/s, for: {seconds}s, containers: 1-1, operations: [get: {{weight: 100, objects: 1-9}}]}}}}]"
     )
 }
 
@@ -106,33 +102,26 @@ fn kubernetes_pods_that_are_lost_under_load_have_their_phases_and_the_time_witho
     if !tidemark_testing::is_root() {
         return tidemark_testing::skip("a node needs root");
     }
-    let place = Place::new();
-    let options = KubernetesOptions { node: true, ..KubernetesOptions::new(place.path("lab")) };
-    let node = Down(Kubernetes::up(&options, &mut |_| {}).unwrap());
-    let kubernetes = &node.0;
-    let (drivers, servers) = (place.path("drivers.tar"), place.path("servers.tar"));
-    let packed = place.tidemark(&["kubernetes", "image", "-o", drivers.to_str().unwrap()]);
-    assert_eq!(packed.code, 0, "{}", packed.stderr);
+    let cluster = Cluster::node();
+    let (place, kubernetes, client) = (&cluster.place, &cluster.kubernetes, &cluster.client);
+    let servers = place.path("servers.tar");
     server(&servers);
-    for archive in [drivers, servers] {
-        kubernetes.import(&archive).unwrap();
-        std::fs::remove_file(archive).unwrap();
-    }
-    let config = kubernetes.kubeconfig();
-    let client = Client::connect(Which { kubeconfig: Some(&config), ..Which::default() }).unwrap();
+    cluster.import(&servers);
     let host = kubernetes.host().unwrap().to_string();
-    client.create(&client.path("apis/apps/v1", "statefulsets"), &set(&host)).unwrap();
+    cluster.make(&set(&host));
     let pod = client.path("api/v1", "pods/server-0");
-    let ready = || {
-        let pod = client.ask("GET", &pod, None).ok()?;
-        let mut conditions = pod["status"]["conditions"].as_array()?.iter();
-        conditions.any(|one| one["type"] == "Ready" && one["status"] == "True").then_some(())
+    cluster.ready("app%3Dserver");
+    // The server's own log says that the load has begun. What is after it is no matter of the speed of this machine.
+    let lose = || {
+        wait("load", || log(kubernetes)?.contains("asked").then_some(()));
+        sleep(Duration::from_secs(5));
+        client.ask("DELETE", &pod, None).unwrap();
     };
-    wait("server", ready);
     let start = |seconds| {
-        let path = place.write("lost.yaml", &document(&host, seconds));
-        let mut command = place.command(&["run", path.to_str().unwrap(), "--on", "kubernetes"]);
-        command.env("KUBECONFIG", &config).spawn().unwrap()
+        let (target, stages) = (target(&host), stages(seconds));
+        let document = format!("name: lost\n{DRIVERS}\ntarget: {target}\nstages: {stages}\n");
+        let path = place.write("lost.yaml", &document);
+        cluster.command(None, &["run", path.to_str().unwrap(), "--on", "kubernetes"]).spawn().unwrap()
     };
     let report = |run: &str, form: &str| {
         let report = place.tidemark(&["report", run, "--format", form]);
@@ -140,11 +129,8 @@ fn kubernetes_pods_that_are_lost_under_load_have_their_phases_and_the_time_witho
         report.stdout
     };
 
-    // The server's own log says that the load has begun. What is after it is no matter of the speed of this machine.
     let mut run = start(45);
-    wait("load", || log(kubernetes)?.contains("asked").then_some(()));
-    sleep(Duration::from_secs(5));
-    client.ask("DELETE", &pod, None).unwrap();
+    lose();
     run.wait().unwrap();
     let record: Value = serde_json::from_str(&report("1", "json")).unwrap();
     let mut losses = record["losses"].as_array().unwrap().iter();
@@ -173,4 +159,26 @@ fn kubernetes_pods_that_are_lost_under_load_have_their_phases_and_the_time_witho
     // Nothing is lost, and nothing is said.
     start(3).wait().unwrap();
     assert!(!report("2", "md").contains("Losses"));
+
+    // The operator has the rights for it. The server is another one, which nobody has asked for anything yet.
+    client.ask("DELETE", &pod, None).unwrap();
+    cluster.ready("app%3Dserver");
+    cluster.install_operator();
+    let document = format!(
+        "name: lost\nseed: 3\n{DRIVERS}\narms: [{{name: one, target: {}}}]\nloads: [{{name: reads, stages: {}}}]\nrepeats: 1\n",
+        target(&host),
+        stages(45)
+    );
+    client.create(EVALUATIONS, &evaluation("lost", &json!({"document": document, "drivers": {}}))).unwrap();
+    lose();
+    let told = wait("report", || {
+        let status = client.ask("GET", &format!("{EVALUATIONS}/lost"), None).unwrap()["status"].clone();
+        assert!(status["phase"] != "Failed", "{status}");
+        status["report"]["configMap"].as_str().map(str::to_owned)
+    });
+    let map = client.ask("GET", &client.path("api/v1", &format!("configmaps/{told}")), None).unwrap();
+    let text = map["data"]["report.md"].as_str().unwrap();
+    let (_, losses) = text.split_once("## Losses").expect("a section of losses");
+    assert!(losses.contains("Pod default/server-0 was deleted"), "{losses}");
+    assert!(losses.contains("pod default/server-0 | gone"), "{losses}");
 }

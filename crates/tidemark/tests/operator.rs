@@ -1,100 +1,49 @@
 //! The operator as a process at a real API server, with the rights that it asks for and no others. There is no node: load comes from the
 //! operator's own process, and driver pods stay away.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a failed test may panic, and says what it does"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed test may panic, and says what it does")]
 
 mod common;
 
-use common::Place;
+use common::cluster::{Cluster, EVALUATIONS, evaluation};
 use common::fleet::{Process, wait};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use tidemark_apiserver::{Client, Failure, Which};
-use tidemark_lab::{self as lab, Kubernetes, KubernetesOptions};
-
-const EVALUATIONS: &str = "/apis/tidemark.dev/v1alpha1/namespaces/default/evaluations";
+use tidemark_apiserver::Failure;
 
 /// An API server in which the operator is installed; it ends with the test.
-struct Cluster {
-    place: Place,
-    kubernetes: Kubernetes,
-    /// The administrator's.
-    client: Client,
+struct Installed {
+    cluster: Cluster,
     /// The operator's kubeconfig.
     account: PathBuf,
 }
 
-impl Cluster {
+impl Installed {
     fn start() -> Self {
-        let place = Place::new();
-        let options = KubernetesOptions::new(place.path("lab"));
-        let kubernetes = Kubernetes::up(&options, &mut |text| eprintln!("  {text}")).unwrap();
-        let config = kubernetes.kubeconfig();
-        let client = Client::connect(Which { kubeconfig: Some(&config), ..Which::default() }).unwrap();
-        let installed = place.tidemark(&["kubernetes", "manifests"]);
-        assert_eq!(installed.code, 0, "{}", installed.stderr);
-        for text in installed.stdout.split("\n---\n") {
-            let manifest: Value = serde_saphyr::from_str(text).unwrap();
-            let kind = match manifest["kind"].as_str().unwrap() {
-                "CustomResourceDefinition" => "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-                "ServiceAccount" => "/api/v1/namespaces/default/serviceaccounts",
-                "Role" => "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
-                "RoleBinding" => "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
-                "PersistentVolumeClaim" => "/api/v1/namespaces/default/persistentvolumeclaims",
-                "Deployment" => "/apis/apps/v1/namespaces/default/deployments",
-                other => panic!("{other}"),
-            };
-            // A field that the API server does not know is an error.
-            client.create(kind, &manifest).unwrap_or_else(|error| panic!("{kind}: {error}"));
-        }
-        wait("Evaluations", || client.list::<Value>(EVALUATIONS, "").ok());
-        let token = client
-            .ask(
-                "POST",
-                "/api/v1/namespaces/default/serviceaccounts/tidemark-operator/token",
-                Some(&json!({"kind": "TokenRequest", "spec": {}})),
-            )
-            .unwrap();
-        let config = json!({
-            "current-context": "operator",
-            "contexts": [{"name": "operator", "context": {"cluster": "lab", "user": "operator", "namespace": "default"}}],
-            "clusters": [{"name": "lab", "cluster": {
-                "server": kubernetes.endpoint(),
-                "certificate-authority": kubernetes.dir().join("certificates/ca.crt"),
-            }}],
-            "users": [{"name": "operator", "user": {"token": token["status"]["token"]}}],
-        });
-        let account = place.write("operator.config", &config.to_string());
-        Self { place, kubernetes, client, account }
+        let cluster = Cluster::server();
+        cluster.install_operator();
+        let account = cluster.account("tidemark-operator");
+        Self { cluster, account }
     }
 
     fn operator(&self) -> Process {
-        let data = self.place.path("data");
-        let mut command =
-            self.place.command(&["operator", "--dir", data.to_str().unwrap(), "--advertise", "127.0.0.1"]);
-        command.env("KUBECONFIG", &self.account);
-        let process = Process::start(command);
+        let data = self.cluster.place.path("data").display().to_string();
+        let words = ["operator", "--dir", &data, "--advertise", "127.0.0.1"];
+        let process = Process::start(self.cluster.command(Some(&self.account), &words));
         process.wait_for("watching the Evaluations of the namespace default");
         process
     }
 
     fn make(&self, name: &str, spec: &Value) -> Result<Value, Failure> {
-        let evaluation = json!({
-            "apiVersion": "tidemark.dev/v1alpha1", "kind": "Evaluation", "metadata": {"name": name}, "spec": spec,
-        });
-        self.client.create(EVALUATIONS, &evaluation)
+        self.cluster.client.create(EVALUATIONS, &evaluation(name, spec))
     }
 
     fn change(&self, name: &str, spec: &Value) {
-        self.client.merge(&format!("{EVALUATIONS}/{name}"), &json!({"spec": spec})).unwrap();
+        self.cluster.client.merge(&format!("{EVALUATIONS}/{name}"), &json!({"spec": spec})).unwrap();
     }
 
     fn status(&self, name: &str) -> Value {
-        self.client.ask("GET", &format!("{EVALUATIONS}/{name}"), None).unwrap()["status"].clone()
+        self.cluster.client.ask("GET", &format!("{EVALUATIONS}/{name}"), None).unwrap()["status"].clone()
     }
 
     fn wait_for_phase(&self, name: &str, phase: &str) -> Value {
@@ -103,7 +52,8 @@ impl Cluster {
 
     /// The Jobs of drivers, with the names of what owns them.
     fn jobs(&self) -> Vec<(String, String)> {
-        let jobs: Vec<Value> = self.client.list("/apis/batch/v1/namespaces/default/jobs", "").unwrap();
+        let jobs: Vec<Value> =
+            self.cluster.client.list("/apis/batch/v1/namespaces/default/jobs", "").unwrap();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let owner = |job: &Value| text(&job["metadata"]["ownerReferences"][0]["name"]);
         jobs.iter().map(|job| (text(&job["metadata"]["name"]), owner(job))).collect()
@@ -111,15 +61,9 @@ impl Cluster {
 
     /// The only evaluation of a store.
     fn evaluation(&self, store: &str) -> Value {
-        let output = self.place.tidemark(&["report", "last", "--format", "json", "--store", store]);
+        let output = self.cluster.place.tidemark(&["report", "last", "--format", "json", "--store", store]);
         assert_eq!(output.code, 0, "{}", output.stderr);
         serde_json::from_str(&output.stdout).unwrap()
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        let _ = lab::down(self.kubernetes.dir(), true, &mut |_| {});
     }
 }
 
@@ -154,70 +98,70 @@ fn comparable(evaluation: &Value) -> Value {
 #[ignore = "needs Kubernetes' API server, which is built with Go; run by make test-kubernetes"]
 fn kubernetes_has_evaluations_carried_out_as_by_the_command_line_also_by_an_operator_that_is_killed() {
     tidemark_testing::needs!(tidemark_testing::KUBERNETES);
-    let cluster = Cluster::start();
-    let mut operator = cluster.operator();
+    let installed = Installed::start();
+    let mut operator = installed.operator();
 
     // What the schema does not have is refused.
-    let refused = cluster.make("x", &json!({"document": "a", "drivers": {"cuont": 2}})).unwrap_err();
+    let refused = installed.make("x", &json!({"document": "a", "drivers": {"cuont": 2}})).unwrap_err();
     assert!(refused.to_string().contains("spec.drivers.cuont"), "{refused}");
     let both = json!({"document": "a", "variables": [{"name": "A", "value": "1", "secretKeyRef": {"name": "b", "key": "c"}}]});
-    let refused = cluster.make("x", &both).unwrap_err();
+    let refused = installed.make("x", &both).unwrap_err();
     assert!(refused.to_string().contains("write either value or secretKeyRef"), "{refused}");
 
     // What is wrong with a document is said with its place, once; what is the operator's is not read.
-    cluster
+    installed
         .make("wrong", &json!({"document": document(["200/s", "20/s"]).replace("warm_up", "wurm_up")}))
         .unwrap();
-    let ready = cluster.wait_for_phase("wrong", "Failed")["conditions"][0].clone();
+    let ready = installed.wait_for_phase("wrong", "Failed")["conditions"][0].clone();
     assert_eq!((&ready["status"], &ready["reason"]), (&"False".into(), &"Wrong".into()));
     let message = ready["message"].as_str().unwrap();
     assert!(message.contains("spec.document, line 11, column") && message.contains("wurm_up"), "{message}");
-    let account = cluster.account.to_str().unwrap();
+    let account = installed.account.to_str().unwrap();
     let foreign =
         format!("name: x\narms: [{{name: a, target: mock}}]\nloads: [{{name: l, document: {account}}}]\n");
-    cluster.make("foreign", &json!({"document": foreign})).unwrap();
-    let message = cluster.wait_for_phase("foreign", "Failed")["conditions"][0]["message"].to_string();
+    installed.make("foreign", &json!({"document": foreign})).unwrap();
+    let message = installed.wait_for_phase("foreign", "Failed")["conditions"][0]["message"].to_string();
     assert!(message.contains("refers to nothing but its variables"), "{message}");
 
     // Variables come from the resource and from Secrets, and secrets are not told.
     let s3 = "name: away\narms: [{name: a, target: {kind: s3, endpoints: ['${ENDPOINT}'], access_key: a, secret_key: '${KEY}'}}]\n\
         loads: [{name: l, stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]}]\n";
-    cluster.make("unset", &json!({"document": s3})).unwrap();
-    let message = cluster.wait_for_phase("unset", "Failed")["conditions"][0]["message"].to_string();
+    installed.make("unset", &json!({"document": s3})).unwrap();
+    let message = installed.wait_for_phase("unset", "Failed")["conditions"][0]["message"].to_string();
     assert!(message.contains("ENDPOINT is not set; list it under `spec.variables`"), "{message}");
     let variables = json!([{"name": "ENDPOINT", "value": "http://127.0.0.1:1"}, {"name": "KEY", "secretKeyRef": {"name": "s3", "key": "key"}}]);
-    cluster.make("away", &json!({"document": s3, "variables": variables})).unwrap();
-    let message = cluster.wait_for_phase("away", "Waiting")["conditions"][0]["message"].to_string();
+    installed.make("away", &json!({"document": s3, "variables": variables})).unwrap();
+    let message = installed.wait_for_phase("away", "Waiting")["conditions"][0]["message"].to_string();
     assert!(message.contains("spec.variables: KEY: ") && message.contains("not found"), "{message}");
     // `hunter2` in base64.
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s3"}, "data": {"key": "aHVudGVyMg=="}});
-    cluster.client.create("/api/v1/namespaces/default/secrets", &secret).unwrap();
-    let status = cluster.wait_for_phase("away", "Failed").to_string();
+    installed.cluster.client.create("/api/v1/namespaces/default/secrets", &secret).unwrap();
+    let status = installed.wait_for_phase("away", "Failed").to_string();
     assert!(status.contains("connection refused by http://127.0.0.1:1"), "{status}");
 
-    let made = cluster.make("tenths", &json!({"document": document(["200/s", "20/s"])})).unwrap();
+    let made = installed.make("tenths", &json!({"document": document(["200/s", "20/s"])})).unwrap();
     // Kubernetes' times have whole seconds: of two in one second the name decides.
-    cluster.wait_for_phase("tenths", "Running");
-    cluster.make("later", &json!({"document": document(["100/s", "100/s"])})).unwrap();
+    installed.wait_for_phase("tenths", "Running");
+    installed.make("later", &json!({"document": document(["100/s", "100/s"])})).unwrap();
     let before = wait("two runs", || {
-        Some(cluster.status("tenths")).filter(|status| status["runs"]["done"].as_u64() >= Some(2))
+        Some(installed.status("tenths")).filter(|status| status["runs"]["done"].as_u64() >= Some(2))
     });
     assert_eq!((&before["phase"], &before["runs"]["of"]), (&"Running".into(), &6.into()), "{before}");
     assert_eq!(
-        cluster.wait_for_phase("later", "Queued")["conditions"][0]["message"],
+        installed.wait_for_phase("later", "Queued")["conditions"][0]["message"],
         "another Evaluation is carried out"
     );
-    cluster.change("later", &json!({"suspend": true}));
-    cluster.wait_for_phase("later", "Suspended");
+    installed.change("later", &json!({"suspend": true}));
+    installed.wait_for_phase("later", "Suspended");
     assert!(!operator.said().contains("hunter2"), "{}", operator.said());
     operator.kill();
 
-    let mut operator = cluster.operator();
-    let after = cluster.wait_for_phase("tenths", "Completed");
+    let mut operator = installed.operator();
+    let after = installed.wait_for_phase("tenths", "Completed");
     assert_eq!(after["runs"]["progress"], "6/6", "{after}");
     assert!(after["verdict"].as_str().unwrap().contains("tenth is worse than whole"), "{after}");
     let directory = after["report"]["directory"].as_str().unwrap().to_owned();
-    let evaluation = cluster.evaluation(&format!("{directory}/results.db"));
+    let evaluation = installed.evaluation(&format!("{directory}/results.db"));
     let mut places: Vec<_> = evaluation["runs"]
         .as_array()
         .unwrap()
@@ -232,33 +176,39 @@ fn kubernetes_has_evaluations_carried_out_as_by_the_command_line_also_by_an_oper
     assert!(again <= 4, "two were there: {}", operator.said());
 
     // It is what the command line makes of the document.
-    let file = cluster.place.write("tenths.yaml", &document(["200/s", "20/s"]));
-    let output = cluster.place.tidemark(&["run", file.to_str().unwrap()]);
+    let file = installed.cluster.place.write("tenths.yaml", &document(["200/s", "20/s"]));
+    let output = installed.cluster.place.tidemark(&["run", file.to_str().unwrap()]);
     assert!([0, 4].contains(&output.code), "{}", output.stderr);
-    let here = cluster.evaluation(cluster.place.path("results.db").to_str().unwrap());
+    let here = installed.evaluation(installed.cluster.place.path("results.db").to_str().unwrap());
     assert_eq!(comparable(&evaluation), comparable(&here));
 
     // The report is where its readers look for it.
-    let map = cluster.client.ask("GET", "/api/v1/namespaces/default/configmaps/tenths-report", None).unwrap();
+    let map = installed
+        .cluster
+        .client
+        .ask("GET", "/api/v1/namespaces/default/configmaps/tenths-report", None)
+        .unwrap();
     assert_eq!(map["metadata"]["ownerReferences"][0]["uid"], made["metadata"]["uid"]);
     assert!(map["data"]["report.md"].as_str().unwrap().contains("tenth"));
     assert!(map["binaryData"]["report.html.gz"].is_string());
 
     // Drivers belong to their Evaluation. Those of an operator that is killed are removed by the next one, and those of an Evaluation that
     // is suspended.
-    cluster.make("pods", &json!({"document": document(["200/s", "20/s"]), "drivers": {"count": 2}})).unwrap();
-    let jobs = wait("a Job", || Some(cluster.jobs()).filter(|jobs| !jobs.is_empty()));
+    installed
+        .make("pods", &json!({"document": document(["200/s", "20/s"]), "drivers": {"count": 2}}))
+        .unwrap();
+    let jobs = wait("a Job", || Some(installed.jobs()).filter(|jobs| !jobs.is_empty()));
     assert!(matches!(&jobs[..], [(_, owner)] if owner == "pods"), "{jobs:?}");
     operator.kill();
-    let operator = cluster.operator();
+    let operator = installed.operator();
     operator.wait_for(&format!("removing the drivers {} of an operator before this one", jobs[0].0));
-    wait("another Job", || Some(cluster.jobs()).filter(|others| !others.is_empty() && *others != jobs));
-    cluster.change("pods", &json!({"suspend": true}));
-    cluster.wait_for_phase("pods", "Suspended");
-    assert_eq!(cluster.jobs(), []);
+    wait("another Job", || Some(installed.jobs()).filter(|others| !others.is_empty() && *others != jobs));
+    installed.change("pods", &json!({"suspend": true}));
+    installed.wait_for_phase("pods", "Suspended");
+    assert_eq!(installed.jobs(), []);
 
     // What is deleted leaves nothing; a ConfigMap goes with its owner where somebody collects garbage.
     assert!(PathBuf::from(&directory).exists());
-    assert!(cluster.client.delete(&format!("{EVALUATIONS}/tenths")).unwrap());
+    assert!(installed.cluster.client.delete(&format!("{EVALUATIONS}/tenths")).unwrap());
     wait("an empty volume", || (!PathBuf::from(&directory).exists()).then_some(()));
 }

@@ -10,7 +10,8 @@ use common::Place;
 /// What a command prints, without what differs between machines.
 fn printed(place: &Place, arguments: &[&str]) -> String {
     let mut command = place.command(arguments);
-    for name in ["TIDEMARK_STORE", "TIDEMARK_CONTROLLER", "TIDEMARK_TOKEN", "TIDEMARK_TRUST"] {
+    for name in ["TIDEMARK_STORE", "TIDEMARK_CONTROLLER", "TIDEMARK_TOKEN", "TIDEMARK_TRUST", "TIDEMARK_NODE"]
+    {
         command.env_remove(name);
     }
     let output = command.env("XDG_DATA_HOME", place.directory.path()).output().unwrap();

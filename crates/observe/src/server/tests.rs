@@ -1,7 +1,7 @@
 //! Requests over loopback, valid and not.
 
 use super::*;
-use crate::Observer;
+use crate::{Observer, RemoteNode};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -172,7 +172,8 @@ fn one_address_does_not_have_all_connections() {
 
 /// What a run sees of a node at this address.
 fn seen_at(url: String) -> tidemark_measure::observation::Node {
-    let options = Options { nodes: vec![url], token: Some("secret".into()), ..Options::default() };
+    let node = RemoteNode { url, token: Some("secret".into()), name: None };
+    let options = Options { nodes: vec![node], ..Options::default() };
     let (start, observer) = (Instant::now(), Observer::start(&options, Instant::now()));
     while start.elapsed() < HANG && observer.latest().iter().all(|one| one.generates) {
         if start.elapsed() > Duration::from_secs(4) {
@@ -208,7 +209,9 @@ fn with_tls_a_node_is_known_by_its_fingerprint() {
 fn a_run_on_another_node_sees_this_one() {
     let server = Server::start(Some("secret"));
     let url = format!("http://{}", server.address);
-    let options = Options { nodes: vec![url.clone()], token: Some("secret".into()), ..Options::default() };
+    let node = |token| RemoteNode { url: url.clone(), token, name: None };
+    let watch = |token| Options { nodes: vec![node(token)], ..Options::default() };
+    let options = watch(Some("secret".to_owned()));
     let start = Instant::now();
     let observer = Observer::start(&options, start);
     let mut seen = BTreeSet::new();
@@ -226,7 +229,7 @@ fn a_run_on_another_node_sees_this_one() {
     assert!(node.at_ns.is_sorted() && node.at_ns.iter().all(|at| *at < took), "{:?} of {took}", node.at_ns);
     assert!(node.all(tidemark_measure::observation::Kind::Cpu, "busy").next().is_some());
     // The last request is made when it ends.
-    let gaps = &Observer::start(&Options { token: None, ..options }, Instant::now()).finish()[1].gaps;
+    let gaps = &Observer::start(&watch(None), Instant::now()).finish()[1].gaps;
     assert!(gaps[0].contains("token"), "{gaps:?}");
 }
 

@@ -2,9 +2,11 @@
 
 use super::panel::panels;
 use super::{Subject, tables, tuning};
-use crate::markdown::finding;
+use crate::losses;
+use crate::markdown::{finding, nodes, phases};
 use crate::table::{Table, fenced, markdown as plain};
 use crate::text::utc;
+use tidemark_judge::Loss;
 
 /// The report of an evaluation.
 pub fn markdown(subject: &Subject<'_>) -> String {
@@ -44,6 +46,13 @@ pub fn markdown(subject: &Subject<'_>) -> String {
         text += &assessment.findings.iter().map(finding).collect::<String>();
         text += "\n";
     }
+    let lost: Vec<_> = losses::of_runs(subject.runs).collect();
+    if !lost.is_empty() {
+        let told = |(run, lost): &(u64, Vec<Loss>)| format!("### Run {run}\n\n{}", phases(lost));
+        let all: String = lost.iter().map(told).collect();
+        text += &format!("## Losses\n\n{all}{}\n\n", plain(losses::LEGEND));
+    }
+    text += &nodes(subject.runs.iter().flat_map(|run| &run.nodes));
     text += &section("In the mean of all cells", &tables::overall(subject));
     text += &section("Comparisons and their tests", &tables::comparisons(subject, &panels));
     text += &section("Proofs", &tables::proofs(subject, &panels));

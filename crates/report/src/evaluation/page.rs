@@ -7,6 +7,7 @@ use crate::figures::Figure;
 use crate::html::parts::{
     charts, definitions, document, finding, findings, folded, list, maybe_folded, page, paragraph,
 };
+use crate::losses;
 use crate::text::utc;
 use maud::{Markup, html};
 use tidemark_judge::Finding;
@@ -36,6 +37,7 @@ pub fn html(subject: &Subject<'_>) -> String {
         ("latencies", "Response times", latencies(&panels, subject)),
         ("bottlenecks", "Bottlenecks", bottlenecks(subject)),
         ("nodes", "Nodes", nodes(&panels, subject)),
+        ("losses", "Losses", lost(subject)),
         ("findings", "Findings", all_findings(subject, &panels)),
         ("proofs", "Proofs", proofs(subject, &panels)),
         ("arms", "Arms and loads", arms(subject)),
@@ -233,6 +235,19 @@ fn nodes(panels: &[Panel<'_>], subject: &Subject<'_>) -> Markup {
             "\n"
         }
         @if !gaps.is_empty() { h3 { "Not observed" } (list("", &gaps)) }
+    }
+}
+
+/// What became of pods and nodes while runs went on.
+fn lost(subject: &Subject<'_>) -> Markup {
+    let all: Vec<_> = losses::of_runs(subject.runs).collect();
+    html! {
+        @for (run, lost) in &all {
+            h3 { "Run " (run) } "\n"
+            (list("", &losses::service(lost)))
+            (maybe_folded("Phases", &losses::table(lost), MOST_ROWS))
+        }
+        @if !all.is_empty() { (paragraph("legend", losses::LEGEND)) }
     }
 }
 

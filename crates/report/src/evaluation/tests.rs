@@ -5,6 +5,7 @@ use crate::sample::{self, Shape};
 use tidemark_judge::evaluation::assess;
 use tidemark_judge::words::conduct::Conduct;
 use tidemark_judge::{Finding, Severity};
+use tidemark_measure::record::{Happened, Happening};
 
 const NASTY: &str = "</title></svg><script>alert(1)</script><img src=x>\"'&|`\u{0}\u{1b}[31m\r\n# h";
 
@@ -143,6 +144,22 @@ fn what_nodes_did_is_folded() {
     let nodes = &nodes[..nodes.find("</section>").unwrap()];
     let open = nodes.find("<details").unwrap();
     assert!(nodes.find("<figure").unwrap() > open, "no figure is shown unfolded");
+}
+
+#[test]
+fn runs_in_which_something_was_lost_have_its_phases() {
+    let (evaluation, mut runs) = sample::evaluation(&small());
+    assert!(!markdown(&Sample::new(evaluation.clone(), runs.clone()).subject()).contains("## Losses"));
+    let at = |at_ns, what| Happening { at_ns, what, object: "pod bench/db-0".into(), ..Happening::default() };
+    runs[1].happenings = vec![at(5, Happened::PodDeleted), at(8, Happened::PodGone)];
+    let sample = Sample::new(evaluation, runs);
+    let run = format!("Run {}", sample.runs[1].id);
+    let text = markdown(&sample.subject());
+    let (_, losses) = text.split_once("## Losses").unwrap();
+    assert!(losses.contains(&format!("### {run}\n\n- Pod bench/db-0 was deleted")), "{losses}");
+    let page = html(&sample.subject());
+    let losses = &page[page.find("<section id=\"losses\">").unwrap()..];
+    assert!(losses.contains(&format!("<h3>{run}</h3>")) && losses.contains("pod bench/db-0"));
 }
 
 #[test]

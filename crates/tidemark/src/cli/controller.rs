@@ -125,6 +125,9 @@ pub(crate) struct Driver {
     /// Name of the driver, unique among the controller's drivers, and the one that its token is for [default: this host's]
     #[arg(long)]
     pub(crate) name: Option<String>,
+    /// Name of this host in reports, where it calls itself otherwise, as in a container [default: this host's]
+    #[arg(long, value_name = "NAME", env = "TIDEMARK_NODE")]
+    pub(crate) node: Option<String>,
     #[command(flatten)]
     pub(crate) reach: Reach,
     /// Directory or device that documents may use on this host (volumes, embedded servers, files); repeatable

@@ -18,17 +18,18 @@ use tidemark_fleet::driver::{self, Notice, Options};
 use tidemark_fleet::link::Join;
 use tidemark_fleet::link::client::join;
 use tidemark_fleet::protocol::{self, Hello};
+use tidemark_measure::host::Host;
 use tidemark_plan::policy::Policy;
 
 /// Joins a controller and runs its load, until the user stops it.
 pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit, Stop> {
-    let host = provenance::host();
+    let own = provenance::host();
     let hello = Hello {
         protocol: protocol::VERSION,
         tidemark: env!("CARGO_PKG_VERSION").into(),
-        name: arguments.name.clone().unwrap_or_else(|| host.name.clone()),
+        name: arguments.name.clone().unwrap_or_else(|| own.name.clone()),
         machine: provenance::machine(),
-        host,
+        host: Host { name: arguments.node.clone().unwrap_or_else(|| own.name.clone()), ..own },
         instance: RandomState::new().build_hasher().finish(),
     };
     let url = arguments.join.clone();

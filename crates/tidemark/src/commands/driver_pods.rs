@@ -16,16 +16,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidemark_control::backend::BackendFactory;
 use tidemark_control::event::StopRequest;
-use tidemark_control::witness::Witness;
+use tidemark_control::witness::{Nodes, Witness};
 use tidemark_fleet::fleet::Presence;
 use tidemark_fleet::{Fleet, backend, fleet};
 use tidemark_kubernetes::{Drivers, MOST_PODS, Manifest, Owner, Pods, Reach, run_name};
+use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Note, Run};
 use tidemark_plan::evaluation::Arm;
 use tidemark_plan::plan::{Plan, Wanted};
 use tidemark_plan::secret::Secret;
 use tidemark_plan::yaml::Environment;
-use tidemark_pods::{Cluster, PodsError, Running, Waiting, Watcher, Which};
+use tidemark_pods::{Cluster, Observers, PodsError, Running, Waiting, Watcher, Which};
 use tidemark_serve::{DriverServer, ServeError};
 
 /// What stands in a dry run for what is made anew for every run.
@@ -85,7 +86,7 @@ pub(super) fn with_drivers<T>(
         reach.url
     ));
     let running = cluster.start(&drivers, &reach).map_err(refused)?;
-    let watcher = cluster.watch(&name, wish.pods.target.as_ref());
+    let watcher = cluster.watch(&name, wish.pods);
     let joined = || {
         let present = |name: &&String| {
             let members = fleet.members();
@@ -115,6 +116,13 @@ pub(super) fn with_drivers<T>(
 struct PodWitness(Watcher);
 
 impl Witness for PodWitness {
+    fn nodes(&self) -> Nodes {
+        let Observers { ready, missing } = self.0.observers();
+        let missing =
+            missing.into_iter().map(|(name, why)| Node { name, gaps: vec![why], ..Node::default() });
+        Nodes { observed: ready, missing: missing.collect() }
+    }
+
     fn tell(&self, run_start: Instant, run: &mut Run) {
         (run.happenings, run.unwatched) = self.0.seen(run_start);
     }

@@ -35,8 +35,8 @@ pub(crate) fn kubernetes(command: &KubernetesCommand, terminal: Terminal) -> Res
             terminal.print(&tidemark_observe::manifests(install).map_err(Stop::usage)?);
             let node = tidemark_observe::node("NODE", nodes.port, &identity.fingerprint);
             terminal.remark(&format!(
-                "documents name each node by its address: observe: {{nodes: [\"{node}\"]}}; and the command that runs them has the token in \
-                 TIDEMARK_OBSERVE_TOKEN"
+                "runs --on kubernetes in the namespace {namespace} find them; other documents name each node by its address: observe: {{nodes: \
+                 [\"{node}\"]}}; and the command that runs them has the token in TIDEMARK_OBSERVE_TOKEN"
             ));
             Ok(Exit::Done)
         }

@@ -245,9 +245,13 @@ pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
 
 /// What observers could not see, each thing once: an empty chart would not explain itself.
 pub(crate) fn not_observed(runs: &[Run], terminal: Terminal) {
-    let mut gaps: Vec<&str> = Vec::new();
-    for gap in runs.iter().flat_map(|run| &run.nodes).flat_map(|node| &node.gaps) {
-        if !gaps.contains(&gap.as_str()) {
+    let mut gaps: Vec<String> = Vec::new();
+    let all = runs.iter().flat_map(|run| &run.nodes);
+    for (node, gap) in all.flat_map(|node| node.gaps.iter().map(move |gap| (node, gap))) {
+        // Of this machine that is clear.
+        let is_named = node.source == "local" || gap.starts_with(&node.name);
+        let gap = if is_named { gap.clone() } else { format!("{}: {gap}", node.name) };
+        if !gaps.contains(&gap) {
             gaps.push(gap);
         }
     }

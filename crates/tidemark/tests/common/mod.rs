@@ -6,6 +6,7 @@
     reason = "a failed test may panic; not every test uses all of it"
 )]
 
+pub mod cluster;
 pub mod existing;
 pub mod fleet;
 
@@ -24,6 +25,17 @@ pub struct Output {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
+}
+
+impl From<std::process::Output> for Output {
+    fn from(output: std::process::Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
 }
 
 impl Place {
@@ -61,12 +73,7 @@ impl Place {
 
     /// Runs the binary to its end.
     pub fn tidemark(&self, arguments: &[&str]) -> Output {
-        let output = self.command(arguments).output().unwrap();
-        Output {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        self.command(arguments).output().unwrap().into()
     }
 
     /// Starts the binary and leaves it running.
