@@ -8,6 +8,7 @@
 
 pub mod existing;
 pub mod fleet;
+pub mod loops;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
