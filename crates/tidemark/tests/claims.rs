@@ -332,6 +332,8 @@ fn kubernetes_drivers_have_claimed_devices_and_do_in_all_what_one_does() {
     // A class that has no devices says so.
     let none = run(1, "local-path", "root", &["--wait", "30s"]);
     assert_ne!(none.code, 0);
-    assert!(none.stderr.contains("is not bound: ProvisioningFailed"), "{}", none.stderr);
+    let said =
+        "is not bound: ProvisioningFailed: rancher.io/local-path does not support block volume provisioning";
+    assert!(none.stderr.contains(said), "{}", none.stderr);
     assert_eq!(cluster.labelled(), [] as [String; 0]);
 }
