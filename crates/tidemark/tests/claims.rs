@@ -330,7 +330,7 @@ fn kubernetes_drivers_have_claimed_devices_and_do_in_all_what_one_does() {
     );
     assert!(denied.stderr.contains("`user: root`"), "{}", denied.stderr);
     // A class that has no devices says so.
-    let none = run(1, "local-path", "root", &["--wait", "30s"]);
+    let none = run(1, "local-path", "root", &["--wait", "60s"]);
     assert_ne!(none.code, 0);
     let said =
         "is not bound: ProvisioningFailed: rancher.io/local-path does not support block volume provisioning";
