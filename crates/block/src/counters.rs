@@ -113,7 +113,10 @@ fn own_io() -> Option<OwnIo> {
 /// What is under the file of a loop device, or why it is not known.
 fn behind(table: &str, device: &str, unchecked: &mut Vec<String>) -> Option<(String, Number, DeviceUse)> {
     let file = backing_file(device)?;
-    let found = device_of(Path::new(&file)).and_then(|number| Ok((number, counts_of(table, number)?)));
+    // In a container the path leads nowhere, or to something else of the container's.
+    let seen = if Path::new(&file).exists() { Ok(()) } else { Err("it cannot be seen from here".to_owned()) };
+    let found = seen.and_then(|()| device_of(Path::new(&file)));
+    let found = found.and_then(|number| Ok((number, counts_of(table, number)?)));
     match found {
         Ok((number, counts)) => Some((file, number, counts)),
         Err(why) => {

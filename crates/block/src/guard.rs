@@ -132,6 +132,10 @@ pub fn is_allowed(volume: &Volume, allow: &[PathBuf]) -> bool {
 /// Why nothing can be written to a file, whoever its owner.
 const READ_ONLY: &str = "its file system is mounted read-only; mount it for writing, or use another place";
 
+/// What to do where a device may not be opened.
+const DEVICE_ACCESS: &str =
+    "grant access, or run as root (a driver pod: `user: root` under `drivers: {kubernetes: ...}`)";
+
 struct Subject<'a> {
     path: &'a Path,
     size: u64,
@@ -161,7 +165,7 @@ impl Subject<'_> {
         if !kind.is_file() {
             return Err(self.unusable("is neither a file nor a block device"));
         }
-        self.check_access()?;
+        self.check_access("grant access, or run as root")?;
         if self.intent.destroys() && !self.allowed {
             if let Some(device) = holders::loop_of(self.path) {
                 return Err(self.in_use(format!("it is behind {device}")));
@@ -190,7 +194,7 @@ impl Subject<'_> {
         if !found.file_type().is_block_device() {
             return Err(self.unusable("is not a block device: use `kind: file`"));
         }
-        self.check_access()?;
+        self.check_access(DEVICE_ACCESS)?;
         let size =
             device::size(self.path).map_err(|error| self.unusable(format!("cannot be opened: {error}")))?;
         if size < self.size {
@@ -273,14 +277,14 @@ impl Subject<'_> {
         }
     }
 
-    fn check_access(&self) -> Result<(), GuardError> {
+    fn check_access(&self, advice: &str) -> Result<(), GuardError> {
         let (wanted, word) = match self.intent.writes {
             true => (Access::READ_OK | Access::WRITE_OK, "read and written"),
             false => (Access::READ_OK, "read"),
         };
         access(self.path, wanted).map_err(|error| match error {
             Errno::ROFS => self.unusable(format!("cannot be written: {READ_ONLY}")),
-            _ => self.unusable(format!("may not be {word} by this user: grant access, or run as root")),
+            _ => self.unusable(format!("may not be {word} by this user: {advice}")),
         })
     }
 

@@ -4,12 +4,12 @@
 
 use crate::manifest::{Body, Manifest, Metadata, Owner, Spec};
 use crate::place;
-use crate::pods::{Mode, Pods, Volume};
+use crate::pods::{Mode, Pods, User, Volume};
 use crate::rook::{ClaimResources, ClaimSpec, StorageAmount};
 use crate::workload::{
-    ClaimTemplate, Container, Device, JobSpec, Labelled, Labels, Mount, PodAmounts, PodResources, PodSpec,
-    PodTemplate, PodVolume, SecretBody, SecretItem, SecretKey, ValueFrom, Variable, VariableValue,
-    VolumeSource,
+    ClaimTemplate, Container, Device, JobSpec, Labelled, Labels, Mount, PodAmounts, PodResources,
+    PodSecurity, PodSpec, PodTemplate, PodVolume, SecretBody, SecretItem, SecretKey, ValueFrom, Variable,
+    VariableValue, VolumeSource,
 };
 use std::collections::BTreeMap;
 use tidemark_keys::secret::Secret;
@@ -124,7 +124,7 @@ impl Drivers<'_> {
     }
 
     fn pod(&self) -> PodSpec {
-        let Pods { nodes, spread, seccomp, volume, .. } = self.pods;
+        let Pods { nodes, spread, volume, .. } = self.pods;
         let mut volumes = vec![
             PodVolume { name: "scratch", source: VolumeSource::EmptyDir { medium: None } },
             PodVolume {
@@ -146,9 +146,17 @@ impl Drivers<'_> {
             node_selector: nodes.iter().cloned().collect(),
             affinity,
             topology_spread_constraints,
-            security_context: place::user(USER, *seccomp),
+            security_context: self.user(),
             containers: [self.container()],
             volumes,
+        }
+    }
+
+    fn user(&self) -> PodSecurity {
+        let usual = place::user(USER, self.pods.seccomp);
+        match self.pods.user {
+            User::NonRoot => usual,
+            User::Root => PodSecurity { run_as_non_root: false, run_as_user: 0, run_as_group: 0, ..usual },
         }
     }
 

@@ -42,8 +42,8 @@ pub use manifest::{Manifest, NotWritten, Owner, yaml};
 pub use names::{LABEL, SUBDOMAIN};
 pub use needs::{Claimed, Needs};
 pub use pods::{
-    Access, IMAGE, IMAGE_NAME, MOST_PODS, Mode, PODS, Pods, Seccomp, Spread, Target, Volume, class, image,
-    namespace, pods, processors, size,
+    Access, IMAGE, IMAGE_NAME, MOST_PODS, Mode, PODS, Pods, Seccomp, Spread, Target, User, Volume, class,
+    image, namespace, pods, processors, size,
 };
 pub use quantity::{Quantity, SIZE};
 pub use render::NAMESPACE;

@@ -67,6 +67,13 @@ static SECCOMP: Key<Word<Seccomp>> = Key::new(
     Word(&[("runtime-default", Seccomp::RuntimeDefault), ("unconfined", Seccomp::Unconfined)]),
 )
 .default("runtime-default");
+static USER: Key<Word<User>> = Key::new(
+    "user",
+    "Who the drivers are: somebody unknown to the nodes, or root, to whom block devices belong where the container runtime does not hand \
+     them to the pod's user",
+    Word(&[("nonroot", User::NonRoot), ("root", User::Root)]),
+)
+.default("nonroot");
 static VOLUME: Key<Map> = Key::of(&VOLUME_MAP).otherwise("none");
 static OBSERVERS: Key<Parsed<String>> = Key::new(
     "observers",
@@ -140,7 +147,7 @@ static VOLUME_MAP: Mapping = Mapping::new(
 pub static PODS: Mapping = Mapping::new(
     "kubernetes",
     "Drivers as pods, for `tidemark run --on kubernetes`",
-    &[&NAMESPACE, &IMAGE_KEY, &CPU, &MEMORY, &NODES, &SPREAD, &SECCOMP, &VOLUME, &TARGET, &OBSERVERS],
+    &[&NAMESPACE, &IMAGE_KEY, &CPU, &MEMORY, &NODES, &SPREAD, &SECCOMP, &USER, &VOLUME, &TARGET, &OBSERVERS],
 );
 
 /// What drivers are as pods.
@@ -160,6 +167,8 @@ pub struct Pods {
     pub spread: Spread,
     /// The system calls that they may use.
     pub seccomp: Seccomp,
+    /// Who they are.
+    pub user: User,
     /// The volume that each has.
     pub volume: Option<Volume>,
     /// The pods of what is under load, which are watched.
@@ -187,6 +196,7 @@ impl Default for Pods {
             nodes: Vec::new(),
             spread: Spread::default(),
             seccomp: Seccomp::default(),
+            user: User::default(),
             volume: None,
             target: None,
             observers: None,
@@ -214,6 +224,16 @@ pub enum Seccomp {
     RuntimeDefault,
     /// All.
     Unconfined,
+}
+
+/// Who a driver is on its node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum User {
+    /// Somebody whom the node does not know.
+    #[default]
+    NonRoot,
+    /// Root, without any of root's capabilities: what belongs to root may be opened, and no more.
+    Root,
 }
 
 /// The volume that each driver claims.
@@ -276,6 +296,7 @@ pub fn pods(table: Table<'_>) -> Pods {
         nodes: table.all(&NODES),
         spread: table.value(&SPREAD),
         seccomp: table.value(&SECCOMP),
+        user: table.value(&USER),
         volume: table.table(&VOLUME).and_then(volume),
         target: table.table(&TARGET).map(target),
         observers: table.get(&OBSERVERS),

@@ -206,6 +206,8 @@ pub(crate) struct ClaimStatus {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Event {
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
     pub(crate) involved_object: Involved,
     pub(crate) reason: String,
     pub(crate) message: String,

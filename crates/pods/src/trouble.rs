@@ -86,7 +86,7 @@ pub(crate) fn of_pod(pod: &Pod, state: &State) -> Option<Trouble> {
     match (unscheduled, unbound) {
         // The scheduler waits for the claim, and what holds that up is said there.
         (Some(condition), Some((claim, Some(event))))
-            if condition.message.contains("PersistentVolumeClaim") =>
+            if condition.message.to_ascii_lowercase().contains("persistentvolumeclaim") =>
         {
             return Some(lasting(format!("claim {claim} is not bound: {}", said(event))));
         }
@@ -114,11 +114,11 @@ fn last_words(ended: &Terminated) -> String {
     }
 }
 
-/// The latest event of an object.
+/// The latest event of an object; a warning, if there is one, because whoever tries again says in between that it waits.
 fn latest<'a>(events: &'a [Event], kind: &str, name: &str) -> Option<&'a Event> {
     let about = |event: &&Event| event.involved_object.kind == kind && event.involved_object.name == name;
     let at = |event: &&Event| event.last_timestamp.clone().or_else(|| event.event_time.clone());
-    events.iter().filter(about).max_by_key(at)
+    events.iter().filter(about).max_by_key(|event| (event.kind == "Warning", at(event)))
 }
 
 fn said(event: &Event) -> String {
@@ -143,8 +143,8 @@ mod tests {
     }
 
     fn warning(kind: &str, name: &str, reason: &str, message: &str, at: &str) -> Value {
-        json!({"involvedObject": {"kind": kind, "name": name}, "reason": reason, "message": message, "lastTimestamp": at,
-            "eventTime": null})
+        json!({"type": "Warning", "involvedObject": {"kind": kind, "name": name}, "reason": reason, "message": message,
+            "lastTimestamp": at, "eventTime": null})
     }
 
     fn said(count: u32, state: &State) -> Vec<(String, Option<u64>)> {
@@ -171,6 +171,11 @@ mod tests {
                 "message": "pod has unbound immediate PersistentVolumeClaims"}]})
             ),
             pod(
+                "run-6-g",
+                &json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+                "message": "waiting for ephemeral volume controller to create the persistentvolumeclaim \"run-6-g-data\""}]})
+            ),
+            pod(
                 "run-5-f",
                 &json!({"phase": "Failed", "containerStatuses": [{"image": "tidemark:1", "state":
                 {"terminated": {"exitCode": 3, "reason": "Error", "message": "first\ntidemark: it is refused\n"}}}]})
@@ -178,6 +183,7 @@ mod tests {
         ]);
         let claims = json!([
             {"metadata": {"name": "run-4-e-data"}, "status": {"phase": "Pending"}},
+            {"metadata": {"name": "run-6-g-data"}, "status": {"phase": "Pending"}},
             {"metadata": {"name": "run-1-b-data"}, "status": {"phase": "Bound"}},
         ]);
         let warnings = json!([
@@ -195,6 +201,15 @@ mod tests {
                 "no room",
                 "2026-01-01T00:00:09Z"
             ),
+            warning(
+                "PersistentVolumeClaim",
+                "run-6-g-data",
+                "ProvisioningFailed",
+                "no devices",
+                "2026-01-01T00:00:00Z"
+            ),
+            json!({"type": "Normal", "involvedObject": {"kind": "PersistentVolumeClaim", "name": "run-6-g-data"},
+                "reason": "ExternalProvisioning", "message": "Waiting", "lastTimestamp": "2026-01-01T00:00:09Z"}),
             warning("Pod", "run-3-d", "FailedMount", "secret \"run\" not found", "2026-01-01T00:00:00Z"),
             warning("Job", "run", "FailedCreate", "exceeded quota", "2026-01-01T00:00:00Z"),
         ]);
@@ -205,11 +220,12 @@ mod tests {
             ("pod run-1-b is Pending: 0/1 nodes are available: 1 Insufficient cpu.", None),
             ("pod run-3-d: FailedMount: secret \"run\" not found", None),
             ("claim run-4-e-data is not bound: ProvisioningFailed: no room", None),
+            ("claim run-6-g-data is not bound: ProvisioningFailed: no devices", None),
         ];
         let expected: Vec<_> =
             expected.into_iter().map(|(text, patience)| (text.to_owned(), patience)).collect();
-        assert_eq!(said(6, &state), expected);
+        assert_eq!(said(7, &state), expected);
         let missing = ("Job run: FailedCreate: exceeded quota".to_owned(), None);
-        assert_eq!(said(7, &state).last(), Some(&missing));
+        assert_eq!(said(8, &state).last(), Some(&missing));
     }
 }

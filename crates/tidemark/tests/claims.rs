@@ -1,4 +1,4 @@
-//! The built binary and volumes of a real node of Kubernetes: they live, fail, are stopped and left behind.
+//! The built binary and volumes of a real node of Kubernetes: they live, fail, are stopped and left behind; drivers have them as devices.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,29 +8,55 @@
 
 mod common;
 
+use common::loops::Loop;
 use common::{Output, Place, Record};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tidemark_lab::{self as lab, Kubernetes, KubernetesOptions};
 
-struct Down<'a>(&'a Path);
+const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 
-impl Drop for Down<'_> {
+struct Down(PathBuf);
+
+impl Drop for Down {
     fn drop(&mut self) {
-        if let Err(error) = lab::down(self.0, true, &mut |_| {}) {
+        if let Err(error) = lab::down(&self.0, true, &mut |_| {}) {
             eprintln!("the lab could not be taken down: {error}");
         }
     }
 }
 
-/// A node with Tidemark's image, and the command line beside it.
+/// A node with Tidemark's image, and the command line beside it. The node ends with this value.
 struct Cluster {
-    place: Place,
     kubernetes: Kubernetes,
+    _down: Down,
+    place: Place,
 }
 
 impl Cluster {
+    /// `None`: there can be no node here, which is said.
+    fn up() -> Option<Self> {
+        if !tidemark_testing::has(tidemark_testing::KUBERNETES_NODE) {
+            return None;
+        }
+        if !tidemark_testing::is_root() {
+            tidemark_testing::skip("a node needs root");
+            return None;
+        }
+        let place = Place::new();
+        let dir = place.path("lab");
+        let down = Down(dir.clone());
+        let options = KubernetesOptions { node: true, ..KubernetesOptions::new(dir) };
+        let kubernetes = Kubernetes::up(&options, &mut |text| eprintln!("  {text}")).unwrap();
+        let cluster = Self { kubernetes, _down: down, place };
+        let archive = cluster.place.path("tidemark.tar");
+        assert_eq!(cluster.tidemark(&["kubernetes", "image", "-o", archive.to_str().unwrap()]).code, 0);
+        cluster.kubernetes.import(&archive).unwrap();
+        std::fs::remove_file(archive).unwrap();
+        Some(cluster)
+    }
+
     fn command(&self, arguments: &[&str]) -> std::process::Command {
         let mut command = self.place.command(arguments);
         command.env("KUBECONFIG", self.kubernetes.kubeconfig());
@@ -67,14 +93,33 @@ impl Cluster {
         list["items"].as_array().unwrap().clone()
     }
 
-    /// Everything in the namespace that has the label of a run, and all volumes.
-    fn left(&self) -> Vec<String> {
-        let mut left = Vec::new();
-        for kind in ["configmaps", "pods", "persistentvolumeclaims"] {
+    /// Makes an object, of the kind that is listed at a path.
+    fn make(&self, path: &str, object: &Value) {
+        let answer = self.kubernetes.ask("POST", path, Some(&object.to_string())).unwrap();
+        assert_eq!(answer.status, 201, "{path}: {}", answer.body);
+    }
+
+    /// Everything in the namespace that has the label of a run.
+    fn labelled(&self) -> Vec<String> {
+        let kinds = [
+            ("api/v1", "configmaps"),
+            ("api/v1", "secrets"),
+            ("api/v1", "pods"),
+            ("api/v1", "persistentvolumeclaims"),
+            ("apis/batch/v1", "jobs"),
+        ];
+        let mut found = Vec::new();
+        for (group, kind) in kinds {
             let label = "labelSelector=tidemark.dev%2Frun";
-            let items = self.items(&format!("/api/v1/namespaces/default/{kind}?{label}"));
-            left.extend(items.iter().map(|item| format!("{kind} {}", item["metadata"]["name"])));
+            let items = self.items(&format!("/{group}/namespaces/default/{kind}?{label}"));
+            found.extend(items.iter().map(|item| format!("{kind} {}", item["metadata"]["name"])));
         }
+        found
+    }
+
+    /// The same, and all volumes.
+    fn left(&self) -> Vec<String> {
+        let mut left = self.labelled();
         let volumes = self.items("/api/v1/persistentvolumes");
         left.extend(volumes.iter().map(|item| format!("volume {}", item["metadata"]["name"])));
         left
@@ -92,19 +137,7 @@ fn faults(record: &Record, label: &str) -> Value {
 #[test]
 #[ignore = "needs root, etcd, containerd, and Go to build Kubernetes; run by make test-kubernetes"]
 fn kubernetes_volumes_live_and_nothing_of_them_is_left() {
-    tidemark_testing::needs!(tidemark_testing::KUBERNETES_NODE);
-    if !tidemark_testing::is_root() {
-        return tidemark_testing::skip("a node needs root");
-    }
-    let place = Place::new();
-    let dir = place.path("lab");
-    let _down = Down(&dir);
-    let options = KubernetesOptions { node: true, ..KubernetesOptions::new(&dir) };
-    let kubernetes = Kubernetes::up(&options, &mut |text| eprintln!("  {text}")).unwrap();
-    let cluster = Cluster { place, kubernetes };
-    let archive = cluster.place.path("tidemark.tar").display().to_string();
-    assert_eq!(cluster.tidemark(&["kubernetes", "image", "-o", &archive]).code, 0);
-    cluster.kubernetes.import(Path::new(&archive)).unwrap();
+    let Some(cluster) = Cluster::up() else { return };
 
     // They live: every content is compared, every volume is gone, and what the class lacks is said.
     let lived = cluster.run("local-path", "lives: 3, at_once: 2, steps: [resize, snapshot, restore, clone]");
@@ -134,7 +167,7 @@ fn kubernetes_volumes_live_and_nothing_of_them_is_left() {
     // A quota has a class of its own.
     let quota = json!({"metadata": {"name": "few"}, "spec": {"hard": {"persistentvolumeclaims": "0"}}});
     let quotas = "/api/v1/namespaces/default/resourcequotas";
-    assert_eq!(cluster.kubernetes.ask("POST", quotas, Some(&quota.to_string())).unwrap().status, 201);
+    cluster.make(quotas, &quota);
     let deadline = Instant::now() + Duration::from_secs(60);
     while cluster.items(quotas)[0]["status"]["hard"].is_null() {
         assert!(Instant::now() < deadline, "the quota is not in force");
@@ -156,8 +189,7 @@ fn kubernetes_volumes_live_and_nothing_of_them_is_left() {
         "provisioner": "example.org/nobody",
         "volumeBindingMode": "Immediate",
     });
-    let classes = "/apis/storage.k8s.io/v1/storageclasses";
-    assert_eq!(cluster.kubernetes.ask("POST", classes, Some(&never.to_string())).unwrap().status, 201);
+    cluster.make(CLASSES, &never);
     let waited = cluster.run("never", "lives: 9, timeout: 3s");
     assert_eq!((count(&waited, "claim", "ok"), faults(&waited, "bind")), (3, json!({"unbound": 3})));
     assert_eq!(waited.findings("given-up").len(), 1, "{}", waited.value["findings"]);
@@ -202,4 +234,107 @@ fn kubernetes_volumes_live_and_nothing_of_them_is_left() {
         assert!(Instant::now() < deadline, "{:?}", cluster.left());
         std::thread::sleep(Duration::from_millis(200));
     }
+}
+
+/// Fills a device of each driver, and writes and reads so many blocks in all.
+fn on_devices(drivers: usize, class: &str, user: &str) -> String {
+    format!(
+        "name: devices\nseed: 7\ncontent: {{verify: true}}\ndrivers:\n  use: {drivers}\n  kubernetes:\n    cpu: 100m\n    memory: 256Mi\n    \
+         seccomp: unconfined\n    user: {user}\n    volume: {{class: {class}, size: 32Mi, mode: block}}\n\
+         target: {{kind: device, path: /dev/data, size: 32MiB, per_driver: true}}\nstages:\n\
+         - prepare: {{reuse: false}}\n\
+         - name: write\n  load: {{pattern: randwrite, block_size: 4KiB, depth: 4, total_operations: 4000}}\n\
+         - name: read\n  load: {{pattern: randread, block_size: 4KiB, clients: 2, total_operations: 20001}}\n"
+    )
+}
+
+/// A device of the node, to be claimed from the class `devices`.
+fn volume(name: &str, device: &str) -> Value {
+    let node = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": ["lab"]});
+    json!({
+        "metadata": {"name": name},
+        "spec": {
+            "storageClassName": "devices",
+            "volumeMode": "Block",
+            "capacity": {"storage": "32Mi"},
+            "accessModes": ["ReadWriteOnce"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "local": {"path": device},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [node]}]}},
+        },
+    })
+}
+
+#[test]
+#[ignore = "needs root, etcd, containerd, and Go to build Kubernetes; run by make test-kubernetes"]
+fn kubernetes_drivers_have_claimed_devices_and_do_in_all_what_one_does() {
+    let disks: Vec<Loop> = (0..4).map_while(|_| Loop::new(32 << 20)).collect();
+    if disks.len() < 4 {
+        return tidemark_testing::skip("no loop devices can be made (root is needed)");
+    }
+    let Some(cluster) = Cluster::up() else { return };
+    let class = json!({
+        "metadata": {"name": "devices"},
+        "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    });
+    cluster.make(CLASSES, &class);
+    let run = |drivers, class, user, more: &[&str]| {
+        let document = cluster.place.write("devices.yaml", &on_devices(drivers, class, user));
+        let arguments = [&["run", document.to_str().unwrap(), "--on", "kubernetes"], more].concat();
+        let output = cluster.tidemark(&arguments);
+        eprintln!("{}", output.stderr);
+        output
+    };
+    // What is bound once is never bound again, so each run has volumes of its own, on devices that have been used before.
+    let offer = |count: usize, name: &str| {
+        for (number, disk) in disks[..count].iter().enumerate() {
+            cluster.make("/api/v1/persistentvolumes", &volume(&format!("{name}-{number}"), &disk.device));
+        }
+    };
+
+    for count in [1, 2, 4] {
+        offer(count, &format!("of-{count}"));
+        let record = Record::from(&run(count, "devices", "root", &["--json"]));
+        assert_eq!(record.state(), "completed", "{}", record.value);
+        let done = |stage: &str, label: &str| {
+            let operation = record.operation(stage, label);
+            assert_eq!(operation["failed"], 0, "{operation}");
+            operation["ok"].as_u64().unwrap()
+        };
+        assert_eq!((done("write", "write"), done("read", "read")), (4000, 20001), "{count}");
+        assert_eq!(done("prepare", "write"), 32 * count as u64, "every device is filled");
+        assert_eq!(record.operation("read", "read")["verified"], 20001);
+        let (proof, shares) = (&record.stage("prepare")["proof"], &record.stage("read")["shares"]);
+        assert_eq!(
+            (proof["devices"].as_array().unwrap().len(), shares.as_array().unwrap().len()),
+            (count, count)
+        );
+        for device in proof["devices"].as_array().unwrap() {
+            assert!(device["written_bytes"].as_u64().unwrap() >= 32 << 20, "{device}");
+        }
+        let proven = record.findings("reads-proven");
+        assert_eq!((proven.len(), &proven[0]["severity"]), (1, &json!("good")), "{proven:?}");
+        let said = record.value.to_string();
+        assert!(said.contains("a block device of 32Mi of the storage class devices at /dev/data"), "{said}");
+        assert_eq!(cluster.labelled(), [] as [String; 0]);
+    }
+
+    // The node's containerd leaves devices to root, and somebody else is told what to do.
+    offer(1, "of-another");
+    let denied = run(1, "devices", "nonroot", &[]);
+    assert_ne!(denied.code, 0);
+    assert!(
+        denied.stderr.contains("/dev/data may not be read and written by this user"),
+        "{}",
+        denied.stderr
+    );
+    assert!(denied.stderr.contains("`user: root`"), "{}", denied.stderr);
+    // A class that has no devices says so.
+    let none = run(1, "local-path", "root", &["--wait", "60s"]);
+    assert_ne!(none.code, 0);
+    let said =
+        "is not bound: ProvisioningFailed: rancher.io/local-path does not support block volume provisioning";
+    assert!(none.stderr.contains(said), "{}", none.stderr);
+    assert_eq!(cluster.labelled(), [] as [String; 0]);
 }

@@ -13,6 +13,7 @@
 mod common;
 
 use common::fleet::Process;
+use common::loops::Loop;
 use common::{Output, Place, Record};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -228,52 +229,6 @@ impl Told {
         let used = busy["facts"][0]["busy"][0]["processors"]["busy"].as_f64().unwrap();
         let said = !self.limits().is_empty() || !self.rules("busy-").is_empty();
         assert!(said || used >= 0.5, "{used} {}", self.0.value["findings"]);
-    }
-}
-
-/// A loop device on a file in memory, or on another one; detached with this value.
-struct Loop {
-    device: String,
-    under: Option<Box<Loop>>,
-    _file: Option<tempfile::NamedTempFile>,
-}
-
-impl Loop {
-    fn new(bytes: u64) -> Option<Self> {
-        let file = tempfile::NamedTempFile::new_in("/dev/shm").ok()?;
-        file.as_file().set_len(bytes).ok()?;
-        let device = Self::attach(file.path())?;
-        Some(Self { device, under: None, _file: Some(file) })
-    }
-
-    /// One whose requests wait while the one under it is throttled: it is busy without anybody's processor.
-    fn over(under: Loop) -> Option<Self> {
-        let device = Self::attach(under.device.as_ref())?;
-        Some(Self { device, under: Some(Box::new(under)), _file: None })
-    }
-
-    fn attach(file: &std::path::Path) -> Option<String> {
-        let output = Command::new("losetup").args(["--find", "--show", "--direct-io=on"]).arg(file).output();
-        let device = String::from_utf8(output.ok()?.stdout).unwrap().trim().to_owned();
-        if device.is_empty() {
-            return None;
-        }
-        // Settings of a queue outlive the files that are attached to it.
-        let name = device.trim_start_matches("/dev/");
-        fs::write(format!("/sys/block/{name}/queue/iostats"), "1").unwrap();
-        Some(device)
-    }
-
-    fn number(&self) -> String {
-        let name = self.device.trim_start_matches("/dev/");
-        fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap().trim().to_owned()
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["--detach", &self.device]).status();
-        drop(self.under.take());
     }
 }
 

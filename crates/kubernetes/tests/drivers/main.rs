@@ -19,6 +19,7 @@ memory: 2Gi
 nodes: [disk=ssd, topology.kubernetes.io/zone=a]
 spread: one-per-node
 seccomp: unconfined
+user: root
 volume: {class: fast, size: 10Gi, access: ReadWriteOncePod, mode: block, path: /dev/tidemark}
 ";
 

@@ -2,6 +2,7 @@
 //!
 //! Secrets are in a file apart, which is made once: the directory can be written again for another version or number of drivers.
 
+use super::kubernetes::found_by;
 use crate::cli::{Base, Part};
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
@@ -85,8 +86,7 @@ pub(super) fn base(arguments: &Base, terminal: Terminal) -> Result<Exit, Stop> {
     }
     if parts.contains(&Part::Observers) {
         let node = tidemark_observe::node("NODE", nodes.port, &access.observers.fingerprint);
-        terminal
-            .remark(&format!("documents name each node by its address: observe: {{nodes: [\"{node}\"]}}"));
+        terminal.remark(&found_by(namespace, &node));
     }
     Ok(Exit::Done)
 }

@@ -48,7 +48,13 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
         registry: tidemark_engines::registry(),
         policy,
         threads: arguments.threads,
-        scratch: arguments.allow_path.first().cloned().unwrap_or_else(std::env::temp_dir),
+        // What is allowed may be a device.
+        scratch: arguments
+            .allow_path
+            .iter()
+            .find(|path| path.is_dir() || !path.exists())
+            .cloned()
+            .unwrap_or_else(std::env::temp_dir),
     };
     let signals = Signals::listen();
     let orphan = Arc::new(AtomicBool::new(false));

@@ -19,7 +19,7 @@ use tidemark_control::event::StopRequest;
 use tidemark_control::witness::{Nodes, Witness};
 use tidemark_fleet::fleet::Presence;
 use tidemark_fleet::{Fleet, backend, fleet};
-use tidemark_kubernetes::{Drivers, MOST_PODS, Manifest, Owner, Pods, Reach, run_name};
+use tidemark_kubernetes::{Drivers, MOST_PODS, Manifest, Mode, Owner, Pods, Reach, run_name};
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Note, Run};
 use tidemark_plan::evaluation::Arm;
@@ -332,7 +332,12 @@ fn described(drivers: &Drivers<'_>) -> String {
         drivers.count
     );
     if let Some(volume) = volume {
-        text += &format!(", and {} of the storage class {} at {}", volume.size, volume.class, volume.path);
+        let what = match volume.mode {
+            Mode::Filesystem => "",
+            Mode::Block => "a block device of ",
+        };
+        text +=
+            &format!(", and {what}{} of the storage class {} at {}", volume.size, volume.class, volume.path);
     }
     text + "."
 }

@@ -34,9 +34,9 @@ pub(crate) fn kubernetes(command: &KubernetesCommand, terminal: Terminal) -> Res
             let install = nodes.install(namespace, image, token, &identity);
             terminal.print(&tidemark_observe::manifests(install).map_err(Stop::usage)?);
             let node = tidemark_observe::node("NODE", nodes.port, &identity.fingerprint);
+            let found = found_by(namespace, &node);
             terminal.remark(&format!(
-                "runs --on kubernetes in the namespace {namespace} find them; other documents name each node by its address: observe: {{nodes: \
-                 [\"{node}\"]}}; and the command that runs them has the token in TIDEMARK_OBSERVE_TOKEN"
+                "{found}; and the command that runs them has the token in TIDEMARK_OBSERVE_TOKEN"
             ));
             Ok(Exit::Done)
         }
@@ -180,6 +180,14 @@ fn chosen<'f>(found: &'f [Left], names: &[String], all: bool) -> Result<Vec<&'f 
     }
     let named = |name: &String| found.iter().find(|one| one.name == *name).ok_or_else(|| name.clone());
     names.iter().map(named).collect()
+}
+
+/// Who finds the observers in a namespace, and how others name a node's.
+pub(super) fn found_by(namespace: &str, node: &str) -> String {
+    format!(
+        "runs --on kubernetes in the namespace {namespace} find the observers; other documents name each node by its address: observe: {{nodes: \
+         [\"{node}\"]}}"
+    )
 }
 
 #[cfg(test)]

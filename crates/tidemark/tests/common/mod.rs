@@ -9,6 +9,7 @@
 pub mod cluster;
 pub mod existing;
 pub mod fleet;
+pub mod loops;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
