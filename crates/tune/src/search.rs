@@ -21,6 +21,9 @@ const PAIRS_MOST: u32 = 30;
 /// One in so many runs is a pair of the proof's: a quarter of the budget is kept for it.
 const PAIR_SHARE: u32 = 8;
 
+/// How much of the budget the screening may take, with repeats of the design; its smallest design may always be carried out once.
+const SCREENING_SHARE: f64 = 0.4;
+
 /// One run of the baseline for so many others, at least, and at least three in the screening.
 const BASELINE_SHARE: usize = 4;
 
@@ -119,7 +122,9 @@ impl Search<'_> {
     fn go(&mut self) -> Result<End, Missing> {
         let space = &self.problem.tuning.space;
         let tuning = self.problem.tuning;
-        let (budget, rows) = (tuning.budget(), design::screening(space));
+        let budget = tuning.budget();
+        let most = (SCREENING_SHARE * f64::from(budget)) as usize * BASELINE_SHARE / (BASELINE_SHARE + 1);
+        let rows = design::screening(space, most.min(MOST_CONFIGURATIONS));
         let is_short = budget < least_runs(space.settings.len());
         if tuning.time_ns.is_some() && (tuning.affords.is_none() || is_short) {
             // How many runs its time is enough for is told by what a change takes.

@@ -3,15 +3,12 @@
 //! A run outside the service level has no value to tell effects by. It is left out, and a value that fails in all of its runs gets no
 //! effect: the design is carried out again with one that works in its place, so that it does not hide what the others do.
 
-use super::{Missing, Search, baselines, mean};
+use super::{Missing, SCREENING_SHARE, Search, baselines, mean};
 use crate::conclusion::{End, Failing, Phase, Standing};
 use crate::effects::{Effect, Effects, Verdict, effects};
 use crate::goal::Goal;
 use tidemark_judge::statistics::t_quantile;
 use tidemark_measure::tuning::{Configuration, Domain, Objective};
-
-/// How much of the budget the screening may take, with repeats of the design; once it may always be carried out.
-const SCREENING_SHARE: f64 = 0.4;
 
 /// What settings survive the screening: effects that chance would make less often than this.
 const SURVIVES: f64 = 0.1;
