@@ -69,8 +69,8 @@ static SECCOMP: Key<Word<Seccomp>> = Key::new(
 .default("runtime-default");
 static USER: Key<Word<User>> = Key::new(
     "user",
-    "Who the drivers are: somebody unknown to the nodes, or root, to whom block devices belong where the container runtime does not hand \
-     them to the pod's user",
+    "The user of the drivers: without rights, or root, which may open block devices where the container runtime does not give them to the \
+     pod's user",
     Word(&[("nonroot", User::NonRoot), ("root", User::Root)]),
 )
 .default("nonroot");

@@ -356,7 +356,7 @@ impl<'a> Startup<'a> {
         self.say(&format!("waiting for {gateway} to answer"));
         match self.watch.await_ready(gateway, GATEWAY, "does not answer", || gateway::answers(port)) {
             Err(LabError::NotReady { seconds, .. }) => {
-                // Seen once in some hundred starts, on a cluster that served: the gateway waited for it for ever.
+                // Seen once, on a cluster that served: a gateway that did not get as far as its answer, nobody knows why.
                 self.say(&format!(
                     "{gateway} does not answer after {seconds} s ({}): starting it again",
                     self.state()

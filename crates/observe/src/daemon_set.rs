@@ -5,7 +5,6 @@ use crate::server::{ServeError, long_enough};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -100,10 +99,7 @@ impl Access {
     /// Of the values in it: the token, and the certificate (PEM). `None`: they are not such values.
     pub fn read(token: &[u8], certificate: &[u8]) -> Option<Self> {
         let certificate = CertificateDer::from_pem_slice(certificate).ok()?;
-        let mut fingerprint = String::new();
-        for byte in tidemark_tls::fingerprint(&certificate) {
-            let _ = write!(fingerprint, "{byte:02x}");
-        }
+        let fingerprint = tidemark_tls::fingerprint_text(&certificate);
         Some(Self { token: String::from_utf8(token.to_vec()).ok()?, fingerprint })
     }
 

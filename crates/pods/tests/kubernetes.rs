@@ -114,6 +114,15 @@ fn cluster(kubeconfig: &Path) -> Cluster {
     Cluster::connect(Which { kubeconfig: Some(kubeconfig), ..Which::default() }).unwrap()
 }
 
+/// The namespace of the tests, in which pods can be made.
+fn bench(kubeconfig: &Path) -> (Which<'_>, Client) {
+    let which = Which { kubeconfig: Some(kubeconfig), namespace: Some("bench"), ..Which::default() };
+    let client = Client::connect(which).unwrap();
+    let accounts = client.path("api/v1", "serviceaccounts");
+    client.create(&accounts, &json!({"kind": "ServiceAccount", "metadata": {"name": "default"}})).unwrap();
+    (which, client)
+}
+
 fn drivers<'a>(run: &'a str, pods: &'a Pods) -> Drivers<'a> {
     Drivers { run, namespace: None, count: 2, pods, owner: None }
 }
@@ -237,14 +246,8 @@ fn kubernetes_tells_what_happens_to_pods_and_their_nodes() {
     tidemark_testing::needs!(tidemark_testing::KUBERNETES);
     let server = Server::start();
     let user = server.user("bench", &documented_role());
-    let which = Which {
-        kubeconfig: Some(&server.kubernetes.kubeconfig()),
-        namespace: Some("bench"),
-        ..Which::default()
-    };
-    let client = Client::connect(which).unwrap();
-    let accounts = client.path("api/v1", "serviceaccounts");
-    client.create(&accounts, &json!({"kind": "ServiceAccount", "metadata": {"name": "default"}})).unwrap();
+    let kubeconfig = server.kubernetes.kubeconfig();
+    let (which, client) = bench(&kubeconfig);
     let node = |ready: &str| {
         let ready = json!({"type": "Ready", "status": ready, "message": "", "reason": "Test"});
         client.merge("/api/v1/nodes/n1/status", &json!({"status": {"conditions": [ready]}})).unwrap();
@@ -321,14 +324,8 @@ fn kubernetes_tells_who_observes_its_nodes_and_why_nobody_does() {
         .unwrap()
         .push(json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["watch"]}));
     let user = server.user("bench", &watching);
-    let which = Which {
-        kubeconfig: Some(&server.kubernetes.kubeconfig()),
-        namespace: Some("bench"),
-        ..Which::default()
-    };
-    let client = Client::connect(which).unwrap();
-    let accounts = client.path("api/v1", "serviceaccounts");
-    client.create(&accounts, &json!({"kind": "ServiceAccount", "metadata": {"name": "default"}})).unwrap();
+    let kubeconfig = server.kubernetes.kubeconfig();
+    let (which, client) = bench(&kubeconfig);
     let target = Target { namespace: None, labels: vec![("app".to_owned(), "db".to_owned())] };
     let pods = Pods { target: Some(target), ..Pods::default() };
     let elsewhere = Pods { observers: Some("elsewhere".to_owned()), ..pods.clone() };

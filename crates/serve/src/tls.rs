@@ -45,7 +45,7 @@ impl Identity {
             Ok((certificate.der().clone(), pair.serialize_der()))
         };
         let (leaf, key) = make().map_err(|error| failed(error.to_string()))?;
-        let fingerprint = hex(&tidemark_tls::fingerprint(&leaf));
+        let fingerprint = tidemark_tls::fingerprint_text(&leaf);
         let key = PrivateKeyDer::try_from(key).map_err(|error| failed(error.to_owned()))?;
         let config = server_config(vec![leaf], key).map_err(|error| failed(error.to_string()))?;
         Ok(Self { config: Arc::new(config), fingerprint, renewed: false })
@@ -67,7 +67,7 @@ impl Identity {
         let Some(leaf) = chain.first() else {
             return Err(trouble(&certificate, "there is no certificate in it".into()));
         };
-        let fingerprint = hex(&tidemark_tls::fingerprint(leaf));
+        let fingerprint = tidemark_tls::fingerprint_text(leaf);
         let secret = PrivateKeyDer::from_pem_file(&key)
             .map_err(|error| trouble(&key, format!("no private key in PEM can be read from it: {error}")))?;
         let config = server_config(chain, secret).map_err(|error| {
@@ -101,13 +101,13 @@ impl SelfSigned {
     /// One that was made before; `None` if the certificate is none.
     pub fn kept(certificate: String, key: String) -> Option<Self> {
         let leaf = CertificateDer::from_pem_slice(certificate.as_bytes()).ok()?;
-        Some(Self { fingerprint: hex(&tidemark_tls::fingerprint(&leaf)), certificate, key })
+        Some(Self { fingerprint: tidemark_tls::fingerprint_text(&leaf), certificate, key })
     }
 
     fn new(names: Vec<String>) -> Result<Self, rcgen::Error> {
         let pair = rcgen::KeyPair::generate()?;
         let certificate = parameters(names)?.self_signed(&pair)?;
-        let fingerprint = hex(&tidemark_tls::fingerprint(certificate.der()));
+        let fingerprint = tidemark_tls::fingerprint_text(certificate.der());
         Ok(Self { certificate: certificate.pem(), key: pair.serialize_pem(), fingerprint })
     }
 }
@@ -130,7 +130,7 @@ pub fn fingerprint(certificate: &Path) -> Result<String, ServeError> {
     let leaf = CertificateDer::from_pem_file(certificate).map_err(|error| {
         trouble(certificate, format!("no certificate in PEM can be read from it: {error}"))
     })?;
-    Ok(hex(&tidemark_tls::fingerprint(&leaf)))
+    Ok(tidemark_tls::fingerprint_text(&leaf))
 }
 
 /// The two files in `directory`; made if either is missing, and again if the server is reached by other names than it was. Also

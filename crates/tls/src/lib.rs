@@ -111,6 +111,11 @@ pub fn fingerprint(certificate: &CertificateDer<'_>) -> [u8; 32] {
     Sha256::digest(certificate).into()
 }
 
+/// The same in hexadecimal digits, as it is read after `sha256:`.
+pub fn fingerprint_text(certificate: &CertificateDer<'_>) -> String {
+    fingerprint(certificate).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// What an error of a connection says, without the address of the TLS library's manual.
 pub fn words(error: &(impl std::fmt::Display + ?Sized)) -> String {
     let text = error.to_string();

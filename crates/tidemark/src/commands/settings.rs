@@ -170,7 +170,7 @@ pub(super) fn undo(
                 terminal.line(&terminal.paint(Style::Bad, &words));
                 show_changes(differences, ["before --apply", "now"], terminal);
                 terminal.remark(
-                    "an undo puts the search's baseline into effect; what was not at it before --apply is to be set by hand",
+                    "an undo sets the search's baseline: set by hand what was something else before --apply",
                 );
             }
         }
