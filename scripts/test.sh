@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs all checks, whatever becomes of each, and sums up: `scripts/test.sh [CHECK...]`, by default all of them.
-# Ends with 1 if one failed. What each said is in $CARGO_TARGET_DIR/checks.
+# Ends with 1 if one failed. What each said is in $CARGO_TARGET_DIR/checks. A test that fails is run once more, by itself, when the others
+# are over: one that passes then depends on what else the machine does, and the sum names it, with what it said, as FLAKY.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,6 +14,8 @@ mkdir -p "$logs"
 format()  { $cargo fmt --all --check; }
 clippy()  { $cargo clippy --locked --workspace --all-targets -- -D warnings; }
 unit()    { $cargo test --locked --workspace --no-fail-fast; }
+# Of the tests that are given, those of the check named first.
+again()   { $cargo test --locked --workspace --tests --no-fail-fast -- --test-threads=1 $([ "$1" = unit ] || echo --ignored) --exact "${@:2}"; }
 # The same build. Tests of documentation are the others'. One at a time: these bring up clusters of their own. What only measures says so in its name.
 # Trino is 820 MB to download, and Kubernetes takes minutes to build: their tests, and they alone, are called trino_... and
 # kubernetes_..., and run by themselves.
@@ -21,12 +24,35 @@ trino()   { $cargo test --locked --workspace --no-fail-fast -- --ignored --test-
 kubernetes() { $cargo test --locked --workspace --tests --no-fail-fast -- --ignored --test-threads=1 kubernetes_; }
 console() { (cd console && npm run lint && npm test); }
 
+# The names of the tests that failed, by the log of a check; none if something else failed, too: a build, a program that was killed, an
+# example in the documentation, two tests of one name.
+failing() {
+  ! grep -qE '^error(\[|: could not compile)|\(signal: |^test .* - .* \.\.\. FAILED' "$1" || return
+  awk '/^failures:$/ { listed = 1 } /^test result: FAILED/ { listed = 0; failed += $6 } listed && /^    [^ ]+$/ && !seen[$1]++ { names[++count] = $1 }
+    END { if (count == failed) for (i = 1; i <= count; i++) print names[i] }' "$1"
+}
+
+# What failing tests said, by the log of a check, without their backtraces.
+said() {
+  awk '/^---- .* stdout ----$/ { lines = 25 } /^failures:$/ { lines = 0 }
+    lines > 0 && !/^ +[0-9]+: |^ +at |^stack backtrace:|^$/ { print substr($0, 1, 1000); lines-- }' "$1"
+}
+
 # Runs a check, notes what it says and how long it took, and sums it up in a file.
 check() {
-  local check=$1 began=$SECONDS ended took
+  local check=$1 began=$SECONDS ended took tests flaky=
   echo "== $check"
   "$check" 2>&1 | tee "$logs/$check.log"
   ended=${PIPESTATUS[0]}
+  mapfile -t tests < <(failing "$logs/$check.log")
+  if [ "$ended" -ne 0 ] && [ ${#tests[@]} -gt 0 ] && [ "$check" != console ]; then
+    echo "== $check, once more: ${tests[*]}"
+    again "$check" "${tests[@]}" 2>&1 | tee "$logs/$check.again.log"
+    ended=${PIPESTATUS[0]}
+    # As many as failed must have passed.
+    [ "$(grep -cE '^test .* \.\.\. ok$' "$logs/$check.again.log")" -ge ${#tests[@]} ] || ended=1
+    [ "$ended" -ne 0 ] || flaky=yes
+  fi
   took=$(printf '%d:%02d min' $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60)))
   {
     if [ "$ended" -eq 0 ]; then
@@ -35,6 +61,8 @@ check() {
       printf '%-8s FAILED  %s, see %s\n' "$check" "$took" "$logs/$check.log"
       grep -E '^test .* \.\.\. FAILED|^error(\[|:)| FAIL  |^Diff in ' "$logs/$check.log" | sort -u | head -n 20 | sed 's/^/           /'
     fi
+    [ -z "$flaky" ] || printf '           FLAKY: %s\n' "${tests[@]}"
+    said "$logs/$check.log" | head -n 100 | sed 's/^/           /'
     grep -hoE 'SKIPPED: .*' "$logs/$check.log" | sort | uniq -c | sed 's/^ */           /'
   } >"$logs/$check.sum"
 }

@@ -1,5 +1,5 @@
 //! The built binary searches for the knee of a server whose capacity is known: eight requests at once, each for 10 ms, the
-//! others wait: 800 a second.
+//! others wait: 800 a second, if the machine has the time to ask for that many.
 
 #![allow(clippy::unwrap_used, reason = "a failed test may panic")]
 
@@ -20,6 +20,8 @@ struct Found {
     level: Option<f64>,
     end: Value,
     between: [f64; 2],
+    /// The highest throughput of any run's level, a second.
+    peak: f64,
     runs: u64,
     validity: Value,
     verdict: String,
@@ -52,6 +54,7 @@ fn search(seconds: u32) -> Found {
         level: knee["level"].as_f64(),
         end: search["end"].clone(),
         between: [0, 1].map(|end| search["between"][end].as_f64().unwrap()),
+        peak: knee["peak"][1].as_f64().unwrap(),
         runs: search["runs"].as_u64().unwrap(),
         validity: assessment["validity"].clone(),
         verdict: texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "),
@@ -61,19 +64,20 @@ fn search(seconds: u32) -> Found {
 #[test]
 fn the_knee_of_eight_slots_is_found_or_nobody_can_tell() {
     let found = search(2);
+    // The load has its processors from the machine that serves it: one that is too busy to ask for 800 a second has a knee of
+    // its own, below, and the peak shows it.
+    let busy = found.peak < CAPACITY * 0.95;
+    let highest = found.peak.min(CAPACITY) * 1.05;
+    assert!(found.level.is_none_or(|level| level <= highest), "{found:?}");
     match (found.end.as_str(), found.level) {
-        (Some("found"), Some(level)) => assert!((level / CAPACITY - 1.0).abs() <= 0.05, "{found:?}"),
-        // A machine that is too busy to know says so, and the truth is not outside of what it says.
+        (Some("found"), Some(level)) => assert!(busy || level >= CAPACITY * 0.95, "{found:?}"),
+        // A search that cannot know says so, and the truth is not outside of what it says.
         (Some("budget"), _) => {
             let [low, high] = found.between;
-            assert!(low <= CAPACITY * 1.05 && high >= CAPACITY * 0.95, "{found:?}");
+            assert!(low <= highest && (busy || high >= CAPACITY * 0.95), "{found:?}");
             assert!(found.verdict.contains("before it could tell more exactly"), "{found:?}");
         }
-        _ => assert!(
-            found.verdict.contains("nobody can tell")
-                && found.level.is_none_or(|level| level <= CAPACITY * 1.05),
-            "{found:?}"
-        ),
+        _ => assert!(found.verdict.contains("nobody can tell"), "{found:?}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A small Swift server with TempAuth and both Keystones, in the tests' own process.
 
-use super::MS;
+use super::{MS, PATIENCE_NS};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
@@ -89,7 +89,7 @@ impl Server {
 
 /// A Swift target with quick retries, none unless asked for.
 pub(crate) fn target(auth: SwiftAuth) -> Swift {
-    let http = Http { timeout_ns: 5_000 * MS, back_off_ns: MS, back_off_most_ns: 4 * MS, ..Http::default() };
+    let http = Http { timeout_ns: PATIENCE_NS, back_off_ns: MS, back_off_most_ns: 4 * MS, ..Http::default() };
     Swift { http, auth, policy: None }
 }
 
