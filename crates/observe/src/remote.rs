@@ -100,7 +100,12 @@ enum AskError {
     #[error("it replied with status {0}")]
     Status(StatusCode),
     #[error("it requires a token, and the one that it got is wrong")]
-    Token,
+    WrongToken,
+    #[error(
+        "it requires a token, and got none: TIDEMARK_OBSERVE_TOKEN is not set where the run was started, or the document came over \
+         the network, and such a document's nodes get no token"
+    )]
+    NoToken,
     #[error("its reply cannot be read: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -295,7 +300,8 @@ async fn exchange(
     let reply = sender.send_request(request).await?;
     match reply.status() {
         StatusCode::OK => {}
-        StatusCode::UNAUTHORIZED => return Err(AskError::Token),
+        StatusCode::UNAUTHORIZED if address.authorization.is_some() => return Err(AskError::WrongToken),
+        StatusCode::UNAUTHORIZED => return Err(AskError::NoToken),
         status => return Err(AskError::Status(status)),
     }
     let body = Limited::new(reply.into_body(), MAX_BODY).collect().await;

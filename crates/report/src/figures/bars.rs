@@ -2,14 +2,18 @@
 //! colours.
 
 use super::chart::COLOURS;
-use super::figure::{Figure, WIDTH};
+use super::figure::{Figure, WHOLE_WIDTH, WIDTH};
 use super::path::put;
 use super::scale::Scale;
 use crate::text::{escape, shorten};
 
-/// Where bars begin and end, in pixels.
-const LEFT: f64 = 116.0;
-const RIGHT: f64 = WIDTH as f64 - 184.0;
+/// Width of a letter of a name, between a name and its bar, and of the values in words, in pixels.
+const LETTER: f64 = 7.2;
+const GAP: f64 = 8.0;
+const WORDS: f64 = 184.0;
+
+/// Letters of a name for which there is room at least, in a figure of the usual width, and in one of a page's width.
+const LETTERS: [usize; 3] = [15, 24, 70];
 
 /// Heights of a bar, of its row and of a group's title.
 const BAR: f64 = 13.0;
@@ -38,10 +42,29 @@ pub(crate) struct Group {
     pub(crate) bars: Vec<Bar>,
 }
 
+/// Where bars begin and end, in pixels: as far to the right as the longest name needs.
+#[derive(Clone, Copy)]
+struct Room {
+    left: f64,
+    right: f64,
+}
+
+impl Room {
+    /// Where a value is.
+    fn place(self, scale: Scale, value: f64) -> f64 {
+        self.left + (self.right - self.left) * scale.place(value)
+    }
+}
+
 /// Draws groups of bars. Without `base` each group has a scale of its own; with it all share one, on which a line is
 /// drawn at the base.
 pub(crate) fn bars(name: &str, title: &str, groups: &[Group], base: Option<f64>) -> Option<Figure> {
     let shared = base.map(|base| scale(groups.iter().flat_map(|group| &group.bars), base));
+    let labels = groups.iter().flat_map(|group| &group.bars).map(|bar| bar.label.chars().count());
+    let letters = labels.max()?.clamp(LETTERS[0], LETTERS[2]);
+    let whole = letters > LETTERS[1];
+    let width = if whole { WHOLE_WIDTH } else { WIDTH };
+    let room = Room { left: letters as f64 * LETTER + GAP, right: f64::from(width) - WORDS };
     let mut body = String::new();
     let mut y = 0.0;
     for group in groups.iter().filter(|group| !group.bars.is_empty()) {
@@ -50,7 +73,7 @@ pub(crate) fn bars(name: &str, title: &str, groups: &[Group], base: Option<f64>)
         let text = escape(&shorten(&group.title, 76));
         put(&mut body, format_args!("<text class=\"strong\" x=\"0\" y=\"{:.1}\">{text}</text>", y - 7.0));
         for bar in &group.bars {
-            draw(&mut body, bar, scale, y);
+            draw(&mut body, bar, scale, room, y);
             y += ROW;
         }
     }
@@ -58,14 +81,15 @@ pub(crate) fn bars(name: &str, title: &str, groups: &[Group], base: Option<f64>)
         return None;
     }
     if let (Some(base), Some(scale)) = (base, shared) {
-        y = axis(&mut body, scale, base, y);
+        y = axis(&mut body, scale, base, room, y);
     }
     let words = groups.iter().map(|group| {
         let bars: Vec<String> = group.bars.iter().map(|bar| format!("{} {}", bar.label, bar.words)).collect();
         format!("{}: {}.", group.title, bars.join(", "))
     });
     let description = words.collect::<Vec<_>>().join(" ");
-    Some(Figure::new(name, title, &description, (y + 4.0) as u32, body))
+    let figure = Figure::new(name, title, &description, (y + 4.0) as u32, body);
+    Some(if whole { figure.whole_width() } else { figure })
 }
 
 /// From nothing to the longest bar or the end of its interval, but an interval does not dwarf its bars.
@@ -78,16 +102,17 @@ fn scale<'a>(bars: impl Iterator<Item = &'a Bar>, least: f64) -> Scale {
     Scale::linear(0.0, end.min(longest * 1.6) * 1.02)
 }
 
-fn draw(body: &mut String, bar: &Bar, scale: Scale, y: f64) {
-    let place = |value: f64| LEFT + (RIGHT - LEFT) * scale.place(value);
+fn draw(body: &mut String, bar: &Bar, scale: Scale, room: Room, y: f64) {
+    let Room { left, right } = room;
+    let place = |value| room.place(scale, value);
     let (middle, colour) = (y + BAR / 2.0, bar.colour % COLOURS);
-    let (label, words) = (escape(&shorten(&bar.label, 15)), escape(&bar.words));
-    let (text, width) = (middle + 4.0, (place(bar.value) - LEFT).max(0.5));
-    put(body, format_args!("<text class=\"end\" x=\"{:.0}\" y=\"{text:.1}\">{label}</text>", LEFT - 8.0));
+    let (label, words) = (escape(&shorten(&bar.label, LETTERS[2])), escape(&bar.words));
+    let (text, width) = (middle + 4.0, (place(bar.value) - left).max(0.5));
+    put(body, format_args!("<text class=\"end\" x=\"{:.0}\" y=\"{text:.1}\">{label}</text>", left - GAP));
     put(
         body,
         format_args!(
-            "<rect class=\"f{colour}\" x=\"{LEFT}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\"/>"
+            "<rect class=\"f{colour}\" x=\"{left:.0}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\"/>"
         ),
     );
     if let Some((low, high)) = bar.interval {
@@ -102,15 +127,16 @@ fn draw(body: &mut String, bar: &Bar, scale: Scale, y: f64) {
     }
     put(
         body,
-        format_args!("<text class=\"strong\" x=\"{:.0}\" y=\"{text:.1}\">{words}</text>", RIGHT + 10.0),
+        format_args!("<text class=\"strong\" x=\"{:.0}\" y=\"{text:.1}\">{words}</text>", right + 10.0),
     );
 }
 
 /// The shared axis below the bars, and the line of the base; gives where it ends.
-fn axis(body: &mut String, scale: Scale, base: f64, y: f64) -> f64 {
-    let place = |value: f64| LEFT + (RIGHT - LEFT) * scale.place(value);
+fn axis(body: &mut String, scale: Scale, base: f64, room: Room, y: f64) -> f64 {
+    let Room { left, right } = room;
+    let place = |value| room.place(scale, value);
     let one = place(base);
-    put(body, format_args!("<path class=\"axis\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>"));
+    put(body, format_args!("<path class=\"axis\" d=\"M{left:.0} {y:.1}H{right}\"/>"));
     for (value, label) in scale.number_ticks(5) {
         let (x, text) = (place(value), escape(&label));
         put(body, format_args!("<path class=\"axis\" d=\"M{x:.1} {y:.1}v4\"/>"));
@@ -140,6 +166,24 @@ mod tests {
         assert_eq!(widths[0..2], widths[2..4], "{widths:?}");
         let together = bars("n", "t", &[group(1.0), group(1000.0)], Some(1.0)).unwrap().inline("f");
         assert!(together.contains("class=\"one\"") && together.contains("width=\"0.5\""), "{together}");
+    }
+
+    #[test]
+    fn names_have_the_room_that_the_longest_needs() {
+        let named = |label: &str| {
+            let group =
+                Group { title: String::new(), bars: vec![Bar { label: label.into(), ..bar(1.0, None) }] };
+            bars("n", "t", &[group], None).unwrap().inline("f")
+        };
+        let long = "max_wal_size 256 MB, shared_buffers 1 GB";
+        assert!(
+            named(long).contains(&format!(">{long}<")) && named(long).contains(" 1112 "),
+            "{}",
+            named(long)
+        );
+        assert!(named(&"x".repeat(90)).contains(&format!(">{}…<", "x".repeat(69))));
+        let short = named("a");
+        assert!(short.contains("<rect class=\"f1\" x=\"116\"") && short.contains(" 540 "), "{short}");
     }
 
     #[test]

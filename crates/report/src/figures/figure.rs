@@ -56,6 +56,11 @@ impl Figure {
         Self { width: WHOLE_WIDTH, ..self }
     }
 
+    /// Whether it has a page's whole width.
+    pub(crate) fn has_whole_width(&self) -> bool {
+        self.width == WHOLE_WIDTH
+    }
+
     /// The same figure under another name.
     pub(crate) fn named(self, name: &str) -> Self {
         Self { name: plain_name(name), ..self }

@@ -181,12 +181,12 @@ pub(crate) fn definitions(notes: &[Note]) -> Markup {
     }
 }
 
-/// Figures side by side; the id of each begins with `id`.
+/// Figures side by side, or below each other where one has the page's width; the id of each begins with `id`.
 pub(crate) fn charts(id: &str, figures: &[Figure]) -> Markup {
     html! {
         div class="charts" {
             @for figure in figures {
-                figure {
+                figure class=[figure.has_whole_width().then_some("wide")] {
                     figcaption { (figure.title) }
                     (PreEscaped(figure.inline(&format!("{id}-{}", figure.name))))
                 }
