@@ -24,9 +24,10 @@ trino()   { $cargo test --locked --workspace --no-fail-fast -- --ignored --test-
 kubernetes() { $cargo test --locked --workspace --tests --no-fail-fast -- --ignored --test-threads=1 kubernetes_; }
 console() { (cd console && npm run lint && npm test); }
 
-# The names of the tests that failed, by the log of a check; none if something else failed, too: a build, a program that was killed, an
-# example in the documentation, two tests of one name.
+# The names of the tests that failed, by the log of a check; none if it was not seen to its end, or something else failed, too: a build, a
+# program that was killed, an example in the documentation, two tests of one name.
 failing() {
+  grep -qE '^error: [0-9]+ targets? failed:' "$1" || return
   ! grep -qE '^error(\[|: could not compile)|\(signal: |^test .* - .* \.\.\. FAILED' "$1" || return
   awk '/^failures:$/ { listed = 1 } /^test result: FAILED/ { listed = 0; failed += $6 } listed && /^    [^ ]+$/ && !seen[$1]++ { names[++count] = $1 }
     END { if (count == failed) for (i = 1; i <= count; i++) print names[i] }' "$1"
