@@ -1,5 +1,6 @@
 //! Requests to an API server, and what it answers.
 
+use crate::exec::{self, Ran};
 use crate::kubeconfig::{Access, Credentials};
 use crate::watch::Watch;
 use base64::Engine as _;
@@ -41,6 +42,17 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Of an answer with a status that is not one of success.
+    pub(crate) fn refused(status: u16, body: &[u8]) -> Self {
+        let said: Status = serde_json::from_slice(body).unwrap_or_default();
+        let message = match said.message.char_indices().nth(LONGEST_REASON) {
+            _ if said.message.is_empty() => format!("status {status}"),
+            Some((end, _)) => format!("{} ...", &said.message[..end]),
+            None => said.message,
+        };
+        Self::Status(status, message)
+    }
+
     /// Whether what was asked for is not there.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Status(404, _))
@@ -84,6 +96,8 @@ pub struct Client {
 struct Session {
     agent: ureq::Agent,
     authorization: Option<Secret>,
+    /// Certificate and key, PEM.
+    certificate: Option<(Vec<u8>, Secret)>,
 }
 
 /// The reason that an API server gives.
@@ -255,6 +269,29 @@ impl Client {
         Ok(Watch::new(body.into_reader(), version))
     }
 
+    /// Runs a command in the container of a pod to its end: `path` is the pod's own, `container` one of several. It may take `most`; one that
+    /// takes longer is left to itself. Kubernetes 1.30 or later is needed.
+    ///
+    /// # Errors
+    /// [`Failure`]; a command that fails is none.
+    pub fn exec(
+        &self,
+        path: &str,
+        container: Option<&str>,
+        command: &[&str],
+        most: Duration,
+    ) -> Result<Ran, Failure> {
+        let query = url::form_urlencoded::Serializer::new("stdout=true&stderr=true".to_owned())
+            .extend_pairs(container.map(|name| ("container", name)))
+            .extend_pairs(command.iter().map(|word| ("command", word)))
+            .finish();
+        let path = format!("{path}/exec?{query}");
+        self.renewed(|session| {
+            let tls = exec::tls(&self.access, session.certificate.as_ref())?;
+            exec::run((self.server(), &path), session.authorization.as_ref(), tls, most)
+        })
+    }
+
     fn send(&self, method: &str, path: &str, kind: &str, body: Option<&Value>) -> Result<String, Failure> {
         let mut answer =
             self.renewed(|session| session.request(self.server(), method, path, (kind, body), PATIENCE))?;
@@ -284,10 +321,10 @@ impl Session {
         if let Some(authority) = &access.authority {
             tls = tls.root_certs(RootCerts::Specific(Arc::new(certificates(authority).map_err(wrong)?)));
         }
-        if let Some((chain, key)) = certificate {
+        if let Some((chain, key)) = &certificate {
             let key = PrivateKey::from_pem(key.reveal().as_bytes()).map_err(wrong)?;
             tls =
-                tls.client_cert(Some(ClientCert::new_with_certs(&certificates(&chain).map_err(wrong)?, key)));
+                tls.client_cert(Some(ClientCert::new_with_certs(&certificates(chain).map_err(wrong)?, key)));
         }
         let settings = ureq::Agent::config_builder().http_status_as_error(false).tls_config(tls.build());
         let basic = |(name, password): (String, Secret)| {
@@ -295,7 +332,7 @@ impl Session {
         };
         let bearer = token.map(|token| format!("Bearer {}", token.reveal()));
         let authorization = bearer.or_else(|| password.map(basic)).map(Secret::new);
-        Ok(Self { agent: settings.build().into(), authorization })
+        Ok(Self { agent: settings.build().into(), authorization, certificate })
     }
 
     /// The body of a good answer. A request with its answer may take `most`.
@@ -326,13 +363,7 @@ impl Session {
         if (200..300).contains(&status) {
             return Ok(body);
         }
-        let said: Status = serde_json::from_str(&read(&mut body)?).unwrap_or_default();
-        let message = match said.message.char_indices().nth(LONGEST_REASON) {
-            _ if said.message.is_empty() => format!("status {status}"),
-            Some((end, _)) => format!("{} ...", &said.message[..end]),
-            None => said.message,
-        };
-        Err(Failure::Status(status, message))
+        Err(Failure::refused(status, read(&mut body)?.as_bytes()))
     }
 }
 

@@ -9,10 +9,13 @@
 //! | `kubeconfig` | where an API server is, and who asks |
 //! | `client` | requests and answers |
 //! | `watch` | what happens to objects, as it happens |
+//! | `exec` | a command in a pod |
 
 mod client;
+mod exec;
 mod kubeconfig;
 mod watch;
 
 pub use client::{Client, Failure, Which};
+pub use exec::Ran;
 pub use watch::{Change, Watch};
