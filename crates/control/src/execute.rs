@@ -115,8 +115,8 @@ pub fn execute(
     backend.fit(&mut plan, &options.registry)?;
     let plan = &plan;
     targets.extend(backend.prepare(plan, options, sink)?);
-    let Nodes { observed: nodes, mut missing } =
-        options.witness.as_ref().map(|witness| witness.nodes()).unwrap_or_default();
+    let mut around = options.witness.as_ref().map(|witness| witness.nodes()).unwrap_or_default();
+    let mut missing = std::mem::take(&mut around.missing);
     let start = Instant::now();
     let mut run = Run {
         name: plan.name.clone(),
@@ -130,7 +130,7 @@ pub fn execute(
         drivers: backend.drivers(start),
         ..Run::default()
     };
-    let observer = Observer::start(&observed(plan, options, nodes), start);
+    let observer = Observer::start(&observed(plan, options, around), start);
     if options.trigger_directory.is_none() && has_triggers(plan) {
         run.notes.push(Note {
             topic: "trigger".into(),
@@ -222,8 +222,9 @@ fn survey(plan: &mut Plan, options: &Options, sink: &mut dyn EventSink) -> Resul
     Ok(found)
 }
 
-/// What is observed: what the document names, and the nodes `around` the run, whose tokens no document can have sent elsewhere.
-fn observed(plan: &Plan, options: &Options, mut around: Vec<RemoteNode>) -> tidemark_observe::Options {
+/// What is observed: what the document names, and what is around the run, whose tokens no document can have sent elsewhere.
+fn observed(plan: &Plan, options: &Options, around: Nodes) -> tidemark_observe::Options {
+    let Nodes { observed: mut around, ceph, .. } = around;
     let Observe { nodes, processes, mut ceph_sockets } = plan.observe.clone();
     let mut token = std::env::var("TIDEMARK_OBSERVE_TOKEN").ok();
     if options.trust == Trust::Network {
@@ -232,7 +233,8 @@ fn observed(plan: &Plan, options: &Options, mut around: Vec<RemoteNode>) -> tide
     }
     around.retain(|node| !nodes.contains(&node.url));
     let named = nodes.into_iter().map(|url| RemoteNode { url, token: token.clone(), name: None });
-    tidemark_observe::Options { nodes: named.chain(around).collect(), processes, ceph_sockets, token: None }
+    let nodes = named.chain(around).collect();
+    tidemark_observe::Options { nodes, processes, ceph_sockets, ceph, token: None }
 }
 
 fn has_triggers(plan: &Plan) -> bool {

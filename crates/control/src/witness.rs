@@ -3,7 +3,7 @@
 use std::time::Instant;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::Run;
-use tidemark_observe::RemoteNode;
+use tidemark_observe::{CephCluster, RemoteNode};
 
 /// Watches what happens around runs.
 pub trait Witness: Send + Sync + std::fmt::Debug {
@@ -23,4 +23,6 @@ pub struct Nodes {
     pub observed: Vec<RemoteNode>,
     /// Those of which nothing will be known, with why in their gaps.
     pub missing: Vec<Node>,
+    /// A Ceph cluster to ask.
+    pub ceph: Option<CephCluster>,
 }

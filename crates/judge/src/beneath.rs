@@ -4,6 +4,7 @@
 //! itself, and only one of several samples is told apart from those before and after it: at each end, a part of a sample is of
 //! others.
 
+use crate::context::is_machine;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use tidemark_measure::observation::{Kind, Node, Series};
@@ -77,7 +78,7 @@ impl UnderQuery<'_> {
 
 /// What nodes did under the queries of a stage.
 pub fn beneath<'a>(run: &'a Run, stage: &'a Stage) -> Beneath<'a> {
-    let sampled = || run.nodes.iter().filter(|node| node.at_ns.len() > 1);
+    let sampled = || run.nodes.iter().filter(|node| node.at_ns.len() > 1 && is_machine(node));
     let serving: Vec<&Node> = sampled().filter(|node| !node.generates).collect();
     let nodes = if serving.is_empty() { sampled().collect() } else { serving };
     let mut beneath =
@@ -268,6 +269,7 @@ mod tests {
         let samples = series.iter().map(|series| series.values.len()).max().unwrap_or(0) as u64;
         Node {
             name: name.into(),
+            facts: vec![("kernel".into(), "6.1".into())],
             at_ns: (0..samples).map(|second| second * S).collect(),
             series,
             ..Node::default()

@@ -3,12 +3,19 @@
 use crate::{Finding, Severity, What};
 use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::histogram::Histogram;
+use tidemark_measure::observation::{Kind, Node};
 use tidemark_measure::record::{
     CommitsUse, CyclesUse, Operation, Run, Second, Share, ShareSecond, Stage, State, TablesUse, Work,
 };
 
 /// Nanoseconds in a second.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
+
+/// Whether a node is a machine, with resources of its own: daemons that were asked through their cluster are on nodes that nobody sees there.
+pub(crate) fn is_machine(node: &Node) -> bool {
+    let only_ceph = !node.series.is_empty() && node.series.iter().all(|series| series.kind == Kind::Ceph);
+    !node.facts.is_empty() || !only_ceph
+}
 
 /// One work of a run, as the rules see it.
 pub(crate) struct WorkContext<'a> {

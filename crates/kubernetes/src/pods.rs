@@ -81,6 +81,13 @@ static OBSERVERS: Key<Parsed<String>> = Key::new(
     LABEL,
 )
 .otherwise("that of the drivers");
+static CEPH_TOOLBOX: Key<Parsed<String>> = Key::new(
+    "ceph_toolbox",
+    "Namespace of Rook's toolbox, through which the counters of Ceph's OSDs are read",
+    LABEL,
+)
+.otherwise("they are not")
+.example("rook-ceph");
 static TARGET: Key<Map> = Key::of(&TARGET_MAP).otherwise("only driver pods and their nodes are watched");
 
 static TARGET_LABELS: Key<OneOrList<Parsed<(String, String)>>> =
@@ -147,7 +154,20 @@ static VOLUME_MAP: Mapping = Mapping::new(
 pub static PODS: Mapping = Mapping::new(
     "kubernetes",
     "Drivers as pods, for `tidemark run --on kubernetes`",
-    &[&NAMESPACE, &IMAGE_KEY, &CPU, &MEMORY, &NODES, &SPREAD, &SECCOMP, &USER, &VOLUME, &TARGET, &OBSERVERS],
+    &[
+        &NAMESPACE,
+        &IMAGE_KEY,
+        &CPU,
+        &MEMORY,
+        &NODES,
+        &SPREAD,
+        &SECCOMP,
+        &USER,
+        &VOLUME,
+        &TARGET,
+        &OBSERVERS,
+        &CEPH_TOOLBOX,
+    ],
 );
 
 /// What drivers are as pods.
@@ -175,6 +195,8 @@ pub struct Pods {
     pub target: Option<Target>,
     /// The namespace of the observers of nodes; `None`: that of the drivers.
     pub observers: Option<String>,
+    /// The namespace of Rook's toolbox; `None`: Ceph is not asked.
+    pub ceph_toolbox: Option<String>,
 }
 
 /// The pods of a target.
@@ -200,6 +222,7 @@ impl Default for Pods {
             volume: None,
             target: None,
             observers: None,
+            ceph_toolbox: None,
         }
     }
 }
@@ -300,6 +323,7 @@ pub fn pods(table: Table<'_>) -> Pods {
         volume: table.table(&VOLUME).and_then(volume),
         target: table.table(&TARGET).map(target),
         observers: table.get(&OBSERVERS),
+        ceph_toolbox: table.get(&CEPH_TOOLBOX),
     };
     table.finish();
     pods

@@ -30,7 +30,7 @@ pub struct Node {
     pub name: String,
     /// Whether it generated the load.
     pub generates: bool,
-    /// Where its numbers came from: `local`, or the address of a `tidemark observe`.
+    /// Where its numbers came from: `local`, the address of a `tidemark observe`, or what Ceph was asked through.
     pub source: String,
     /// What it is: kernel, processors, memory, speeds of links, names of devices; name and value.
     pub facts: Vec<(String, String)>,

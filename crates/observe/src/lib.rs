@@ -116,7 +116,7 @@
 //! | `process`, `threads`, `cgroup`, `files` | likewise, for the named processes |
 //! | `pods` | of which pod a process is, for its name |
 //! | `shaper`, `connections`, `netlink` | traffic shapers and the own TCP connections, which the kernel tells over netlink only |
-//! | `ceph` | admin sockets of daemons, with a thread of their own |
+//! | `ceph` | admin sockets of daemons, with a thread of their own; a cluster elsewhere, through `ceph tell` |
 //! | `host` | processors, memory and network only, on request |
 //! | `sampler` | one sample of all of them; `recorder` turns samples into series |
 //! | `remote`, `server`, `openmetrics`, `wire` | client and server of `tidemark observe` |
@@ -152,6 +152,7 @@ mod stop;
 mod threads;
 mod wire;
 
+pub use ceph::cluster::{CephCluster, RunCeph};
 pub use cgroup::own_memory_limit;
 pub use daemon_set::{Access, Install, POD_LABELS, SECRET, manifests, node};
 pub use host::HostSampler;
@@ -171,6 +172,8 @@ pub struct Options {
     pub ceph_sockets: Vec<PathBuf>,
     /// Other nodes, on which `tidemark observe` runs.
     pub nodes: Vec<RemoteNode>,
+    /// A Ceph cluster whose daemons are elsewhere.
+    pub ceph: Option<CephCluster>,
     /// The token that [`server::serve`] requires of its clients.
     pub token: Option<String>,
 }

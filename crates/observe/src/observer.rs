@@ -1,6 +1,7 @@
-//! The observer of a run: one thread for this node and one for each other node.
+//! The observer of a run: one thread for this node, one for each other node, and one for a Ceph cluster.
 
 use crate::Options;
+use crate::ceph::cluster;
 use crate::recorder::Recorder;
 use crate::remote::Remote;
 use crate::sampler::{Sampler, host_name};
@@ -15,7 +16,7 @@ use tidemark_measure::observation::Node;
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 
 /// Least time before an extra sample at the end: rates over less are noise.
-const LAST_LEAST: Duration = Duration::from_millis(250);
+pub(crate) const LAST_LEAST: Duration = Duration::from_millis(250);
 
 /// The latest sample of a node in a few numbers, for live display.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,6 +37,7 @@ pub struct Observer {
     own: JoinHandle<Node>,
     latest: Arc<Mutex<Option<Glimpse>>>,
     remotes: Vec<Remote>,
+    ceph: Option<JoinHandle<Node>>,
 }
 
 /// Stops the threads of an observer that is dropped.
@@ -52,12 +54,16 @@ impl Observer {
     pub fn start(options: &Options, start: Instant) -> Self {
         let stop = Stop::default();
         let remotes = options.nodes.iter().map(|node| Remote::start(node, start, stop.clone())).collect();
+        let ceph = options.ceph.clone().map(|ceph| {
+            let stop = stop.clone();
+            thread::spawn(move || cluster::observe(&ceph, start, &stop))
+        });
         let latest = Arc::default();
         let own = thread::spawn({
             let (options, stop, latest) = (options.clone(), stop.clone(), Arc::clone(&latest));
             move || observe(&options, start, &stop, &latest)
         });
-        Self { stop: StopWhenDropped(stop), own, latest, remotes }
+        Self { stop: StopWhenDropped(stop), own, latest, remotes, ceph }
     }
 
     /// The latest sample of each node that has one, this node first.
@@ -67,7 +73,7 @@ impl Observer {
     }
 
     /// Stops and returns the samples of all nodes, this node first. What could not be observed is in their gaps. It waits
-    /// about a second for other nodes.
+    /// about a second for other nodes, and for a Ceph cluster as long as that takes to answer.
     pub fn finish(self) -> Vec<Node> {
         drop(self.stop);
         let failed = |_| Node {
@@ -79,6 +85,7 @@ impl Observer {
         (own.generates, own.source) = (true, "local".into());
         let mut nodes = vec![own];
         nodes.extend(self.remotes.into_iter().map(Remote::finish));
+        nodes.extend(self.ceph.and_then(|ceph| ceph.join().ok()));
         nodes
     }
 }

@@ -51,6 +51,14 @@ pub enum PodsError {
     },
 }
 
+/// Why a request failed; where its user has no right to it, with the rule of a Role in `namespace` that permits it.
+pub(crate) fn why(failure: &Failure, namespace: &str, rule: &str) -> String {
+    match failure.is_forbidden() {
+        true => format!("{failure}; what permits it: Role in {namespace}: {{apiGroups: [\"\"], {rule}}}"),
+        false => failure.to_string(),
+    }
+}
+
 impl PodsError {
     /// The same, with what is left because its removal failed as well.
     pub(crate) fn and(self, removed: Result<(), Self>) -> Self {

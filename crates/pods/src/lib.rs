@@ -16,6 +16,7 @@
 //! | `trouble` | why a pod does not come: pure |
 //! | `watcher` | pods and nodes, watched while a run goes on |
 //! | `observers` | the observers of the cluster's nodes |
+//! | `toolbox` | Ceph, asked through Rook's toolbox |
 //! | `changes` | what happened, from two looks at an object: pure |
 //! | `error` | what went wrong, in a sentence |
 
@@ -28,6 +29,7 @@ mod objects;
 mod observers;
 mod provisioner;
 mod running;
+mod toolbox;
 mod trouble;
 mod watcher;
 

@@ -1,6 +1,7 @@
 //! The observers of a cluster's nodes (`tidemark kubernetes observers`): found by their label, asked with what is in their Secret.
 
 use crate::cluster::State;
+use crate::error::why;
 use crate::objects::Pod;
 use crate::trouble::of_pod;
 use base64::Engine as _;
@@ -8,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use tidemark_apiserver::{Client, Failure};
+use tidemark_apiserver::Client;
 use tidemark_observe::{Access, POD_LABELS, RemoteNode, SECRET};
 
 /// The observers of a cluster.
@@ -37,7 +38,7 @@ impl Place {
         let pods = match client.list::<Pod>(&of("pods"), &format!("labelSelector={POD_LABELS}")) {
             Ok(pods) => pods,
             Err(failure) => {
-                let why = self.refused(&failure, "resources: [pods], verbs: [list]");
+                let why = why(&failure, namespace, "resources: [pods], verbs: [list]");
                 return none(
                     nodes,
                     &format!("The observers in the namespace {namespace} cannot be listed: {why}."),
@@ -61,21 +62,10 @@ impl Place {
             }),
             Err(failure) => {
                 let rule = format!("resources: [secrets], resourceNames: [{SECRET}], verbs: [get]");
-                Err(format!("their Secret cannot be read: {}", self.refused(&failure, &rule)))
+                Err(format!("their Secret cannot be read: {}", why(&failure, namespace, &rule)))
             }
         };
         sorted(&pods, &access, namespace, nodes)
-    }
-
-    /// Why not, with the rule that permits it if that is what lacks.
-    fn refused(&self, failure: &Failure, rule: &str) -> String {
-        match failure.is_forbidden() {
-            true => format!(
-                "{failure}; what permits it: Role in {}: {{apiGroups: [\"\"], {rule}}}",
-                self.namespace
-            ),
-            false => failure.to_string(),
-        }
     }
 }
 

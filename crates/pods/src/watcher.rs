@@ -3,6 +3,7 @@
 use crate::changes::{Change, of_attachment, of_node, of_pod};
 use crate::objects::{Attachment, Metadata, Node, PersistentVolume, Pod};
 use crate::observers::{Observers, Place};
+use crate::toolbox;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use tidemark_apiserver::{Change as Seen, Client, Failure};
 use tidemark_kubernetes::{Pods, RUN, Target};
 use tidemark_measure::record::{Happened, Happening, Part, Unwatched};
+use tidemark_observe::CephCluster;
 
 /// How long a watch lasts before it is begun again where it ended; seconds. A thread whose run is over ends after it.
 const LASTS: u32 = 10;
@@ -42,6 +44,7 @@ pub struct Watcher {
     client: Arc<Client>,
     shared: Arc<Shared>,
     observers: Place,
+    ceph: Option<CephCluster>,
 }
 
 #[derive(Debug, Default)]
@@ -88,7 +91,7 @@ impl Kind for Attachment {
 impl Watcher {
     /// Watches the `pods` of `run` and those of its target: what happens after this has returned is seen.
     pub(crate) fn start(client: &Arc<Client>, run: &str, pods: &Pods) -> Self {
-        let Pods { target, observers, .. } = pods;
+        let Pods { target, observers, ceph_toolbox, .. } = pods;
         let shared = Arc::new(Shared::default());
         // Nothing is sent: every thread drops its end once it knows what there is.
         let (begun, all_begun) = channel::<()>();
@@ -138,13 +141,19 @@ impl Watcher {
             namespace: observers.as_deref().unwrap_or(client.namespace()).to_owned(),
             is_named: observers.is_some(),
         };
-        Self { client: Arc::clone(client), shared, observers }
+        let ceph = ceph_toolbox.as_deref().map(|namespace| toolbox::ceph(client, namespace));
+        Self { client: Arc::clone(client), shared, observers, ceph }
     }
 
     /// The observers of nodes that there are now. Those nodes are missed without one that have pods of the run or of its target.
     pub fn observers(&self) -> Observers {
         let nodes = self.shared.log().nodes.clone();
         self.observers.look(&self.client, &nodes)
+    }
+
+    /// The Ceph cluster whose toolbox the document names.
+    pub fn ceph(&self) -> Option<CephCluster> {
+        self.ceph.clone()
     }
 
     /// What has happened since `start`, in order, and what could not be watched.

@@ -10,7 +10,7 @@
 //! load were measured: in a sweep here, in an evaluation there.
 
 use super::Findings;
-use crate::context::{SECOND_NS, sum};
+use crate::context::{SECOND_NS, is_machine, sum};
 use crate::words::limits::Limit;
 use crate::words::standing::{Limited, Standing};
 use crate::{Finding, Severity, What};
@@ -121,7 +121,8 @@ fn of_stage(views: &[View<'_>]) -> Vec<Finding> {
         let last = if said.is_empty() { LAST_RULES } else { &[] };
         all.extend(said.into_iter().chain(last.iter().flat_map(|rule| rule(view))));
     }
-    all.extend(latency::own(views, &all));
+    let machines: Vec<&View<'_>> = views.iter().filter(|view| is_machine(view.node)).collect();
+    all.extend(latency::own(&machines, &all));
     all
 }
 
@@ -145,6 +146,13 @@ impl<'a> View<'a> {
     /// The mean, or zero.
     fn level(&self, kind: Kind, subject: &str, metric: &str) -> f64 {
         self.mean(kind, subject, metric).unwrap_or(0.0)
+    }
+
+    /// How busy the processors are of the node, or of the busiest where it has none.
+    fn processors_busy(&self) -> f64 {
+        let nodes =
+            self.run.nodes.iter().filter(|node| !is_machine(self.node) || std::ptr::eq(*node, self.node));
+        nodes.map(|node| View { node, ..*self }.level(Kind::Cpu, "all", "busy")).fold(0.0, f64::max)
     }
 
     /// The means of all things of a kind, in the order of the node's.

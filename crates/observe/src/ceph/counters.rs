@@ -3,9 +3,10 @@
 //! `perf dump` is an object of loggers, each an object of counters: a number, or a sum of seconds with its count. `counter dump`
 //! of newer versions has a list of loggers of one name in place of each.
 
-use crate::sample::Sample;
+use crate::sample::{Gaps, Sample};
 use serde::Deserialize;
 use serde_json::Value;
+use std::time::Instant;
 use tidemark_measure::observation::Kind;
 
 /// What is made of a counter.
@@ -171,8 +172,28 @@ fn counters(logger: &Value) -> &Value {
     logger.get(0).and_then(|first| first.get("counters")).unwrap_or(logger)
 }
 
+/// What a daemon had counted when it was last asked.
+#[derive(Default)]
+pub(super) struct Counted(Option<(Instant, Dump)>);
+
+impl Counted {
+    /// Adds what it did since it was asked before, if it was, up to `now`, and says which counters it lacks.
+    pub(super) fn take(&mut self, name: &str, now: Instant, dump: Dump, out: &mut Sample, gaps: &mut Gaps) {
+        let missing = dump.missing();
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            gaps.say(format!("{name} has no counters {missing}: its version of Ceph differs."));
+        }
+        if let Some((then, before)) = &self.0 {
+            out.seconds = Some(now.duration_since(*then).as_secs_f64().max(1e-3));
+            put(name, before, &dump, out);
+        }
+        self.0 = Some((now, dump));
+    }
+}
+
 /// What a daemon did between two dumps, which are `out.seconds` apart.
-pub(super) fn put(name: &str, before: &Dump, now: &Dump, out: &mut Sample) {
+fn put(name: &str, before: &Dump, now: &Dump, out: &mut Sample) {
     let Some(seconds) = out.seconds else { return };
     for row in now.rows() {
         let (.., metric, take) = row;

@@ -1,14 +1,15 @@
 //! Daemons of a Ceph cluster on this node, asked through their admin sockets. They have a thread of their own, so that a
-//! daemon that does not reply delays nothing else.
+//! daemon that does not reply delays nothing else. Those of a cluster elsewhere are asked through it (`cluster`).
 
 use crate::sample::{Gaps, Sample, Value};
-use counters::Dump;
+use counters::{Counted, Dump};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub(crate) mod cluster;
 mod counters;
 mod socket;
 
@@ -44,7 +45,7 @@ struct Answer {
 struct Daemon {
     name: String,
     path: PathBuf,
-    before: Option<(Instant, Dump)>,
+    counted: Counted,
     silent_since: Option<Instant>,
     /// The state of the cluster that a monitor last reported.
     cluster: Vec<Value>,
@@ -114,7 +115,7 @@ fn search(directories: &[PathBuf], daemons: &mut BTreeMap<PathBuf, Daemon>, gaps
                 let daemon = Daemon {
                     name,
                     path: path.clone(),
-                    before: None,
+                    counted: Counted::default(),
                     silent_since: None,
                     cluster: Vec::new(),
                 };
@@ -151,7 +152,7 @@ impl Daemon {
         match self.dump() {
             Ok(dump) => self.take(dump, monitors, out, gaps),
             Err(error) => {
-                (self.silent_since, self.before) = (Some(Instant::now()), None);
+                (self.silent_since, self.counted) = (Some(Instant::now()), Counted::default());
                 gaps.say(format!("{} did not reply at {}: {error}.", self.name, self.path.display()));
             }
         }
@@ -177,19 +178,7 @@ impl Daemon {
             self.cluster = cluster.values;
             return out.values.extend(self.cluster.iter().cloned());
         }
-        let missing = dump.missing();
-        if !missing.is_empty() {
-            gaps.say(format!(
-                "{} has no counters {}: its version of Ceph differs.",
-                self.name,
-                missing.join(", ")
-            ));
-        }
-        if let Some((then, before)) = &self.before {
-            out.seconds = Some(now.duration_since(*then).as_secs_f64().max(1e-3));
-            counters::put(&self.name, before, &dump, out);
-        }
-        self.before = Some((now, dump));
+        self.counted.take(&self.name, now, dump, out, gaps);
     }
 }
 

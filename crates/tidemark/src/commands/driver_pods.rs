@@ -120,7 +120,7 @@ impl Witness for PodWitness {
         let Observers { ready, missing } = self.0.observers();
         let missing =
             missing.into_iter().map(|(name, why)| Node { name, gaps: vec![why], ..Node::default() });
-        Nodes { observed: ready, missing: missing.collect() }
+        Nodes { observed: ready, missing: missing.collect(), ceph: self.0.ceph() }
     }
 
     fn tell(&self, run_start: Instant, run: &mut Run) {

@@ -9,6 +9,7 @@
 pub mod cluster;
 pub mod existing;
 pub mod fleet;
+pub mod gateway;
 pub mod loops;
 
 use serde_json::Value;

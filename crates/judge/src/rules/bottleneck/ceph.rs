@@ -56,7 +56,7 @@ pub(super) fn flush(view: &View<'_>) -> Vec<Finding> {
 
 /// Whether operations wait inside daemons while the machine is idle.
 pub(super) fn queue(view: &View<'_>) -> Vec<Finding> {
-    if view.level(Kind::Cpu, "all", "busy") >= IDLE_BUSY {
+    if view.processors_busy() >= IDLE_BUSY {
         return Vec::new();
     }
     let waits = [

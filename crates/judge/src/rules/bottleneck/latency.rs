@@ -18,7 +18,7 @@ const IN_USE: f64 = 0.5;
 
 /// Says that the target's own latency was the limit, or why that cannot be told; nothing where something else is the limit,
 /// may be, or where a rate was given and kept.
-pub(super) fn own(views: &[View<'_>], said: &[Finding]) -> Option<Finding> {
+pub(super) fn own(views: &[&View<'_>], said: &[Finding]) -> Option<Finding> {
     let first = views.first()?;
     let open = first.works().any(|work| work.offered_rate.is_some());
     let named = |finding: &Finding| matches!(&finding.what, What::Limit(limited) if limited.is_limit());
@@ -26,24 +26,24 @@ pub(super) fn own(views: &[View<'_>], said: &[Finding]) -> Option<Finding> {
         return None;
     }
     let note = |limit| Finding::about_stage(first.stage, Severity::Note, plain(limit));
-    let samples = views.iter().map(View::samples).min().unwrap_or(0);
+    let samples = views.iter().map(|view| view.samples()).min().unwrap_or(0);
     if samples < SAMPLES_LEAST {
         let (samples, needed) = (samples as u64, SAMPLES_LEAST as u64);
         return Some(note(Limit::TooFewSamples { samples, needed }));
     }
-    let felt: f64 = views.iter().map(waiting).sum();
+    let felt: f64 = views.iter().map(|view| waiting(view)).sum();
     let in_flight = first.works().map(Work::slots).fold(0, u64::saturating_add) as f64;
     let concerns = |finding: &Finding| match &finding.what {
         What::Limit(limited) => in_the_way(limited, felt / in_flight.max(1.0)),
         _ => false,
     };
-    if said.iter().any(concerns) || views.iter().any(restless) {
+    if said.iter().any(concerns) || views.iter().any(|view| restless(view)) {
         return None;
     }
-    if !views.iter().any(sees_target) {
+    if !views.iter().any(|view| sees_target(view)) {
         return Some(note(Limit::Unobserved {}));
     }
-    let nodes: Vec<Idle> = views.iter().map(idle).collect();
+    let nodes: Vec<Idle> = views.iter().map(|view| idle(view)).collect();
     // Others' use of the processors counts as well: a server that has to wait for one is slower by that.
     let is_idle = |node: &Idle| {
         [node.processors, share(&node.disk), share(&node.thread)].iter().all(|used| *used < IN_USE)

@@ -515,6 +515,24 @@ fn waits_inside_daemons_are_found_where_the_machine_is_idle() {
 }
 
 #[test]
+fn daemons_that_were_asked_through_their_cluster_are_no_machine() {
+    let waiting = [
+        (Kind::Ceph, "osd.0", "op", 200.0),
+        (Kind::Ceph, "osd.0", "op_latency_ns", 10e6),
+        (Kind::Ceph, "osd.0", "op_before_dequeue_ns", 7e6),
+    ];
+    let mut run = with(&WAITS);
+    let alone = rest(&run);
+    run.nodes.push(Node { name: "Ceph".into(), generates: false, facts: Vec::new(), ..node(&waiting) });
+    assert_eq!(said(&run)[0].0, "limit-queue");
+    run.nodes[1].series[2].values.fill(1e5);
+    assert_eq!((said(&run), rest(&run)), (vec![], alone), "no processors of theirs are said to be idle");
+    run.nodes[1] = Node { name: "Ceph".into(), generates: false, facts: Vec::new(), ..node(&waiting) };
+    run.nodes[0] = node(&[(Kind::Cpu, "all", "busy", 0.75)]);
+    assert_eq!(said(&run), [], "it may be the processors");
+}
+
+#[test]
 fn the_surest_comes_first_and_nodes_are_named() {
     let mut run = with(&[
         (Kind::Cpu, "all", "busy", 0.95),

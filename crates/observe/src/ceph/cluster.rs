@@ -1,0 +1,221 @@
+//! A Ceph cluster whose daemons are elsewhere: asked through the cluster, by `ceph tell`, wherever `ceph` can be run. What `tell`
+//! reaches are OSDs and monitors; gateways only reply at their admin sockets.
+
+use super::counters::{self, Counted, Dump};
+use crate::observer::{LAST_LEAST, nanoseconds};
+use crate::recorder::Recorder;
+use crate::sample::{Gaps, Sample, Value};
+use crate::stop::Stop;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidemark_measure::observation::Node;
+
+/// Least time from one question to the next: each is a process of Python where `ceph` runs.
+const PERIOD: Duration = Duration::from_secs(2);
+
+/// The share of the time in which a question may be on its way, one of so many.
+const SHARE: u32 = 2;
+
+/// Pause before a cluster that did not answer is asked again.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Looks between two questions to the monitors: the state of the cluster changes slowly.
+const MONITORS: u64 = 5;
+
+/// Runs `ceph` with these arguments, and gives what it printed. Errors are clauses.
+pub type RunCeph = dyn Fn(&[&str]) -> Result<Vec<u8>, String> + Send + Sync;
+
+/// A Ceph cluster that is asked through `ceph`.
+#[derive(Clone)]
+pub struct CephCluster {
+    /// What its record is called beside those of nodes.
+    pub name: String,
+    /// What it is asked through.
+    pub source: String,
+    /// How.
+    pub ceph: Arc<RunCeph>,
+}
+
+/// What has been seen so far.
+#[derive(Default)]
+struct Seen {
+    osds: BTreeMap<String, Counted>,
+    /// The state of the cluster that the monitors last told.
+    state: Vec<Value>,
+    looks: u64,
+    gaps: Gaps,
+}
+
+/// Asks until the flag is set, and once more then.
+pub(crate) fn observe(cluster: &CephCluster, start: Instant, stop: &Stop) -> Node {
+    let (mut seen, mut recorder) = (Seen::default(), Recorder::default());
+    let mut last;
+    loop {
+        let asked = Instant::now();
+        let pause = match seen.look(&*cluster.ceph, start, &mut recorder) {
+            Ok(()) => PERIOD.max(asked.elapsed() * SHARE),
+            Err(why) => {
+                seen.osds.clear();
+                seen.gaps.say(format!("Ceph's counters could not be read: {why}."));
+                PAUSE
+            }
+        };
+        last = Instant::now();
+        if stop.sleep_until(asked + pause) {
+            break;
+        }
+    }
+    // After a failure there is nothing to compare with.
+    if !seen.osds.is_empty() && last.elapsed() >= LAST_LEAST {
+        let _nothing_is_added = seen.look(&*cluster.ceph, start, &mut recorder);
+    }
+    let (name, source, gaps) = (cluster.name.clone(), cluster.source.clone(), seen.gaps.sentences().to_vec());
+    Node { name, source, gaps, ..recorder.node() }
+}
+
+impl Seen {
+    fn look(&mut self, ceph: &RunCeph, start: Instant, recorder: &mut Recorder) -> Result<(), String> {
+        let printed = ceph(&["tell", "osd.*", "perf", "dump", "-f", "json"])?;
+        let now = Instant::now();
+        let mut out = Sample::default();
+        let mut osds = BTreeMap::new();
+        for (name, dump) in replies(&printed)? {
+            let name = match name {
+                Some(name) => name,
+                None => only_osd(&ceph(&["osd", "ls", "-f", "json"])?)?,
+            };
+            // One that was silent in between begins anew.
+            let mut counted = self.osds.remove(&name).unwrap_or_default();
+            counted.take(&name, now, dump, &mut out, &mut self.gaps);
+            osds.insert(name, counted);
+        }
+        self.osds = osds;
+        if self.looks.is_multiple_of(MONITORS) {
+            let told = ceph(&["tell", "mon.*", "perf", "dump", "-f", "json"]).and_then(|text| replies(&text));
+            let mut state = Sample::default();
+            match told {
+                Ok(told) => told.iter().for_each(|(_, dump)| counters::cluster(dump, &mut state)),
+                Err(why) => self.gaps.say(format!("The state of the cluster could not be read: {why}.")),
+            }
+            self.state = state.values;
+        }
+        self.looks += 1;
+        // The first look only reads what has been counted.
+        if out.seconds.is_some() {
+            out.values.extend(self.state.iter().cloned());
+            recorder.record(nanoseconds(now.saturating_duration_since(start)), out.values);
+        }
+        Ok(())
+    }
+}
+
+/// The replies of daemons, one after the other: `osd.0: {...}`. The only daemon of a cluster has no name there.
+fn replies(printed: &[u8]) -> Result<Vec<(Option<String>, Dump)>, String> {
+    let mut replies = Vec::new();
+    let mut left = printed.trim_ascii_start();
+    while let Some(at) = left.iter().position(|byte| *byte == b'{') {
+        let name = String::from_utf8_lossy(&left[..at]);
+        let name = name.trim().trim_end_matches(':');
+        let mut values = serde_json::Deserializer::from_slice(&left[at..]).into_iter::<Dump>();
+        let dump = match values.next() {
+            Some(Ok(dump)) => dump,
+            Some(Err(error)) => return Err(format!("what `ceph tell` prints is not JSON: {error}")),
+            None => break,
+        };
+        replies.push(((!name.is_empty()).then(|| name.to_owned()), dump));
+        left = left[at + values.byte_offset()..].trim_ascii_start();
+    }
+    match replies.is_empty() {
+        false => Ok(replies),
+        true => Err("no daemon replied to `ceph tell`".into()),
+    }
+}
+
+/// The name of the only OSD, of what `ceph osd ls` prints.
+fn only_osd(printed: &[u8]) -> Result<String, String> {
+    match serde_json::from_slice::<Vec<u32>>(printed).as_deref() {
+        Ok([only]) => Ok(format!("osd.{only}")),
+        _ => Err("`ceph tell` does not say of which OSD it tells".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::Mutex;
+    use tidemark_measure::observation::Kind;
+
+    /// A cluster that answers the questions to its OSDs in turn, and the last one again and again.
+    fn cluster(replies: &[&str]) -> (CephCluster, Stop) {
+        let replies: Vec<String> = replies.iter().map(|&reply| reply.to_owned()).collect();
+        let (asked, stop) = (Mutex::new(0), Stop::default());
+        let ends = stop.clone();
+        let ceph = move |arguments: &[&str]| match arguments {
+            ["osd", "ls", ..] => Ok(b"\n[7]\n".to_vec()),
+            ["tell", "mon.*", ..] => Ok(b"\n{\"cluster\":{\"num_osd\":3,\"num_osd_up\":2}}\n".to_vec()),
+            _ => {
+                let mut asked = asked.lock().unwrap();
+                *asked += 1;
+                if *asked >= replies.len() {
+                    ends.set();
+                }
+                match replies[(*asked).min(replies.len()) - 1].as_str() {
+                    "" => Err("the toolbox is away".to_owned()),
+                    reply => Ok(reply.as_bytes().to_vec()),
+                }
+            }
+        };
+        (CephCluster { name: "Ceph".into(), source: "here".into(), ceph: Arc::new(ceph) }, stop)
+    }
+
+    fn sum(node: &Node, osd: &str, metric: &str) -> f64 {
+        let values = &node.find(Kind::Ceph, osd, metric).unwrap().values;
+        let spans = node.at_ns.windows(2).map(|span| (span[1] - span[0]) as f64 / 1e9);
+        spans.zip(&values[1..]).map(|(seconds, rate)| seconds * f64::from(*rate)).sum()
+    }
+
+    #[test]
+    fn rates_are_over_the_time_between_two_answers_so_their_sum_is_what_was_counted() {
+        let reply = |one: u64, other: u64| {
+            format!("\nosd.0: {{\"osd\":{{\"op\":{one}}}}}\nosd.12: {{\"osd\":{{\"op\":{other}}}}}\n")
+        };
+        let (cluster, stop) = cluster(&[&reply(5, 7), &reply(15, 7), &reply(45, 8)]);
+        let node = observe(&cluster, Instant::now(), &stop);
+        assert!(node.at_ns.len() >= 2, "{:?}", node.at_ns);
+        assert!((sum(&node, "osd.0", "op") - 30.0).abs() < 1e-3, "{node:?}");
+        assert!((sum(&node, "osd.12", "op") - 1.0).abs() < 1e-3, "{node:?}");
+        assert_eq!(node.find(Kind::Ceph, "cluster", "osds_down").unwrap().values[0], 1.0);
+        assert_eq!((node.name.as_str(), node.source.as_str(), node.generates), ("Ceph", "here", false));
+    }
+
+    #[test]
+    fn the_only_osd_is_named_by_the_cluster() {
+        let (cluster, stop) = cluster(&["\n{\"osd\":{\"op\":1,\"op_wip\":3}}\n"; 2]);
+        let node = observe(&cluster, Instant::now(), &stop);
+        assert_eq!(node.find(Kind::Ceph, "osd.7", "op_wip").unwrap().values[0], 3.0);
+    }
+
+    #[test]
+    fn a_cluster_that_cannot_be_asked_is_a_gap() {
+        let (cluster, stop) = cluster(&[""]);
+        let node = observe(&cluster, Instant::now(), &stop);
+        assert_eq!(node.gaps, ["Ceph's counters could not be read: the toolbox is away."]);
+        assert!(node.at_ns.is_empty() && node.series.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_reply_is_an_error() {
+        for text in ["", "osd.0: ", "Error ENXIO", "osd.0: {\"osd\":", "[1]"] {
+            assert!(replies(text.as_bytes()).is_err(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn odd_replies_do_not_panic(text in "(\\{|\\}|osd\\.0|:|\"osd\"|\\s|.){0,30}") {
+            let _ = (replies(text.as_bytes()), only_osd(text.as_bytes()));
+        }
+    }
+}

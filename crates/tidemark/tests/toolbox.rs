@@ -1,0 +1,178 @@
+//! The built binary reads Ceph's counters through Rook's toolbox: a pod in which `ceph` runs, against the lab's cluster.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a failed test may panic, and says what it does"
+)]
+
+mod common;
+
+use common::Record;
+use common::cluster::{Cluster, documented_rules};
+use common::fleet::Process;
+use common::gateway::forward;
+use serde_json::{Value, json};
+use std::path::Path;
+use tidemark_lab::{self as lab, Lab, LabOptions};
+
+struct Down<'a>(&'a Path);
+
+impl Drop for Down<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = lab::down(self.0, true, &mut |_| {}) {
+            eprintln!("the lab could not be taken down: {error}");
+        }
+    }
+}
+
+/// What Rook's toolbox is to others: a pod with its label in which `ceph` knows its cluster. The programs are this machine's.
+fn toolbox(lab: &Lab) -> Value {
+    let places = [
+        ("/usr", "/usr"),
+        ("/usr/bin", "/bin"),
+        ("/usr/lib", "/lib"),
+        ("/usr/lib64", "/lib64"),
+        ("/etc", "/etc"),
+    ];
+    let own = lab.dir().to_str().unwrap();
+    let places: Vec<_> = places.into_iter().chain([(own, own)]).collect();
+    let name = |at: usize| format!("place-{at}");
+    let volumes: Vec<_> = places
+        .iter()
+        .enumerate()
+        .map(|(at, (host, _))| json!({"name": name(at), "hostPath": {"path": host}}))
+        .collect();
+    let mounts: Vec<_> = places
+        .iter()
+        .enumerate()
+        .map(|(at, (_, pod))| json!({"name": name(at), "mountPath": pod, "readOnly": true}))
+        .collect();
+    json!({
+        "kind": "Pod",
+        "metadata": {"name": "tools", "labels": {"app": "rook-ceph-tools"}},
+        "spec": {
+            "hostNetwork": true,
+            "terminationGracePeriodSeconds": 0,
+            "volumes": volumes,
+            "containers": [{
+                "name": "rook-ceph-tools",
+                "image": format!("tidemark:{}", env!("CARGO_PKG_VERSION")),
+                "imagePullPolicy": "IfNotPresent",
+                "command": ["/bin/sleep", "infinity"],
+                "env": [{"name": "CEPH_CONF", "value": lab.ceph_conf()}, {"name": "PATH", "value": "/usr/bin"}],
+                "securityContext": {"runAsUser": 0, "runAsNonRoot": false},
+                "volumeMounts": mounts,
+            }],
+        },
+    })
+}
+
+fn node<'a>(record: &'a Record, name: &str) -> &'a Value {
+    record.value["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|node| node["name"] == name)
+        .unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// The series of a daemon: from when to when each value is, and its rate.
+fn rates(node: &Value, subject: &str, metric: &str) -> Vec<(f64, f64, f64)> {
+    let mut all = node["series"].as_array().unwrap().iter();
+    let own = all.find(|one| one["kind"] == "ceph" && one["subject"] == subject && one["metric"] == metric);
+    let own = own.unwrap_or_else(|| panic!("{subject} {metric}"));
+    let at: Vec<f64> =
+        node["at_ns"].as_array().unwrap().iter().map(|at| at.as_f64().unwrap() / 1e9).collect();
+    let rates = own["values"].as_array().unwrap()[1..].iter().map(|rate| rate.as_f64().unwrap_or(0.0));
+    at.windows(2).zip(rates).map(|(span, rate)| (span[0], span[1], rate)).collect()
+}
+
+/// What was counted within a span of the run.
+fn sum(rates: &[(f64, f64, f64)], (from, to): (f64, f64)) -> f64 {
+    rates.iter().map(|(begun, ended, rate)| rate * (ended.min(to) - begun.max(from)).max(0.0)).sum()
+}
+
+#[test]
+#[ignore = "needs a node of Kubernetes, the Ceph packages and root; run by make test-kubernetes"]
+fn kubernetes_counters_through_rooks_toolbox_are_those_of_the_admin_sockets() {
+    tidemark_testing::needs!(tidemark_testing::KUBERNETES_NODE);
+    tidemark_testing::needs!(tidemark_testing::CEPH);
+    if !tidemark_testing::is_root() {
+        return tidemark_testing::skip("a node needs root");
+    }
+    let cluster = Cluster::node();
+    let place = &cluster.place;
+    let directory = place.path("ceph");
+    let _down = Down(&directory);
+    let ceph = lab::up(&LabOptions::new(&directory), &mut |text| eprintln!("{text}")).unwrap();
+    let endpoint = forward(cluster.kubernetes.host().unwrap(), &ceph.endpoint());
+    let keys = ceph.credentials();
+    let listen = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let sockets = ceph.admin_sockets();
+    let words = ["observe", "--listen", &listen, "--ceph-sockets", sockets.to_str().unwrap()];
+    let observer = Process::start(place.command(&words));
+    observer.wait_for("serving ");
+    let run = |account: Option<&Path>, rest: &str| {
+        let text = format!(
+            "name: counted\nseed: 5\nobserve: {{nodes: ['http://{listen}']}}\n\
+             drivers: {{use: 2, kubernetes: {{cpu: 100m, memory: 256Mi, ceph_toolbox: default}}}}\n\
+             target: {{kind: s3, endpoints: '{endpoint}', access_key: {}, secret_key: {}}}\nstages:\n  \
+             - init: {{containers: 1}}\n  - {{name: before, pause: {rest}}}\n  \
+             - name: main\n    load: {{workers: 4, total_operations: 600, containers: 1, operations: [put: {{objects: 1-600, sizes: 64KiB}}]}}\n  \
+             - {{name: after, pause: {rest}}}\n",
+            keys.access_key, keys.secret_key,
+        );
+        let path = place.write("counted.yaml", &text);
+        let words = ["run", path.to_str().unwrap(), "--on", "kubernetes", "--json"];
+        let record = Record::from(&cluster.command(account, &words).output().unwrap().into());
+        assert_eq!(record.operation("main", "put")["ok"], 600, "the run goes on: {}", record.stderr);
+        record
+    };
+
+    // Nobody is there to be asked.
+    let record = run(None, "1s");
+    let gaps = node(&record, "Ceph in default")["gaps"].to_string();
+    assert!(gaps.contains("could not be read: there is no toolbox in the namespace default"), "{gaps}");
+
+    cluster.make(&toolbox(&ceph));
+    cluster.ready("app%3Drook-ceph-tools");
+    // The counters are at rest while both ways begin to read them and while they end.
+    let record = run(None, "20s");
+    let through = node(&record, "Ceph in default");
+    assert!(through["gaps"].as_array().is_none_or(Vec::is_empty), "{:#}", through["gaps"]);
+    assert_eq!((&through["source"], &through["generates"]), (&json!("toolbox in default"), &json!(false)));
+    let direct = &record.value["nodes"][1];
+    let mut written = 0.0;
+    for osd in ["osd.0", "osd.1", "osd.2"] {
+        for metric in ["op_in_bytes", "op_w", "subop"] {
+            let through = rates(through, osd, metric);
+            let span = (through[0].0, through[through.len() - 1].1);
+            let (through, direct) = (sum(&through, span), sum(&rates(direct, osd, metric), span));
+            eprintln!("{osd} {metric}: {through:.0} through the toolbox, {direct:.0} at the socket");
+            // The gateway has a few operations of its own at any time.
+            assert!((through - direct).abs() <= 0.05 * direct + 20.0, "{osd} {metric}: {through}, {direct}");
+            written += if metric == "op_in_bytes" { through } else { 0.0 };
+        }
+    }
+    assert!(written >= 0.95 * f64::from(600 * (64 << 10)), "{written} bytes written");
+    let report = place.tidemark(&["report", "last", "--format", "md"]).stdout;
+    let (_, nodes) = report.split_once("## Nodes").unwrap();
+    assert!(
+        nodes.lines().any(|line| line.starts_with("Observed: ") && line.contains("Ceph in default")),
+        "{nodes}"
+    );
+
+    // Who may run nothing in it is told what permits it; who may, needs no more than the manual says.
+    cluster.allow("bench", "drivers", &documented_rules("kubernetes.md", "kind: Role\n"));
+    let account = cluster.account("bench");
+    let record = run(Some(&account), "1s");
+    let gaps = node(&record, "Ceph in default")["gaps"].to_string();
+    let rule = "Role in default: {apiGroups: [\\\"\\\"], resources: [pods/exec], verbs: [get, create]}";
+    assert!(gaps.contains("no command can be run in the pod tools: ") && gaps.contains(rule), "{gaps}");
+    cluster.allow("bench", "toolbox", &documented_rules("kubernetes.md", "resources: [pods/exec]"));
+    let record = run(Some(&account), "1s");
+    let through = node(&record, "Ceph in default");
+    assert!(through["gaps"].as_array().is_none_or(Vec::is_empty), "{:#}", through["gaps"]);
+    assert!(through["series"].as_array().unwrap().iter().any(|one| one["subject"] == "osd.0"), "{through:#}");
+}
