@@ -261,6 +261,7 @@ pub(super) fn naming(settings: &Settings<'_>) -> Naming {
     };
     let default = Naming::default();
     Naming {
+        container: None,
         container_prefix: text("cprefix", &default.container_prefix),
         container_suffix: text("csuffix", &default.container_suffix),
         object_prefix: text("oprefix", &default.object_prefix),

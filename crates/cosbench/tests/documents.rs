@@ -266,6 +266,7 @@ fn every_operation_of_the_union_dialect_is_understood() {
     assert_eq!((contents[0], contents[1]), (hashed, Content::default()));
     assert_eq!(contents[10], Content { form: Form::Zero, verify: false });
     let naming = Naming {
+        container: None,
         container_prefix: "all".into(),
         container_suffix: "-x".into(),
         object_prefix: "o".into(),

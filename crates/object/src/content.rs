@@ -141,7 +141,8 @@ pub(crate) const COPY: &str = "-copy";
 
 /// A hash of how objects are called.
 fn named(naming: &Naming, object_suffix: &str) -> u64 {
-    let names = [&naming.container_prefix, &naming.container_suffix, &naming.object_prefix, object_suffix];
+    let container = naming.container.as_ref().unwrap_or(&naming.container_prefix);
+    let names = [container, &naming.container_suffix, &naming.object_prefix, object_suffix];
     names.iter().fold(0, |hash, name| {
         let bytes = name.bytes().fold(name.len() as u64, |hash, byte| mix(hash, &[u64::from(byte)]));
         mix(hash, &[bytes])

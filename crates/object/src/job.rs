@@ -488,6 +488,8 @@ impl Doomed {
 /// Names of containers and objects: prefix, number, suffix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Naming {
+    /// The whole name of the only container, number 1; `None`: containers are called by their numbers.
+    pub container: Option<String>,
     /// Before the container's number.
     pub container_prefix: String,
     /// After the container's number.
@@ -498,6 +500,17 @@ pub struct Naming {
     pub object_suffix: String,
     /// Objects that are there already, in place of all that is made of numbers.
     pub existing: Option<Existing>,
+}
+
+impl Naming {
+    /// The whole name of the container, if there is only one that has one.
+    pub fn only_container(&self) -> Option<&str> {
+        self.existing
+            .as_ref()
+            .map(|existing| &existing.container)
+            .or(self.container.as_ref())
+            .map(String::as_str)
+    }
 }
 
 /// A container with objects that somebody else wrote: they are read, and never written or deleted.
@@ -561,6 +574,7 @@ impl Default for Naming {
     /// COSBench's names: `mycontainers1/myobjects1`.
     fn default() -> Self {
         Self {
+            container: None,
             container_prefix: "mycontainers".into(),
             container_suffix: String::new(),
             object_prefix: "myobjects".into(),

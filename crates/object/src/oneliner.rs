@@ -251,6 +251,7 @@ impl OneLiner {
 
     fn work(&self, name: &str, kind: WorkKind, load: Load, verbs: Vec<Verb>, labels: Vec<Label>) -> Work {
         let naming = Naming {
+            container: None,
             container_prefix: self.prefix.clone(),
             container_suffix: String::new(),
             object_prefix: "object-".into(),

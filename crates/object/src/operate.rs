@@ -138,9 +138,11 @@ impl Prepared {
 /// How containers and objects are called, percent-encoded.
 pub(crate) struct Names {
     container: [String; 2],
+    /// The whole name of the only container.
+    only: Option<String>,
     object: [String; 2],
-    /// The container and the objects that are there already.
-    existing: Option<(String, Vec<String>)>,
+    /// The objects that are there already.
+    existing: Option<Vec<String>>,
     /// The sizes of those objects, bytes; empty where they are not known.
     sizes: Shared<u64>,
 }
@@ -150,11 +152,12 @@ impl Names {
     pub(crate) fn new(naming: &Naming) -> Self {
         Self {
             container: [&naming.container_prefix, &naming.container_suffix].map(|part| encode(part, false)),
+            only: naming.only_container().map(|name| encode(name, false)),
             object: [&naming.object_prefix, &naming.object_suffix].map(|part| encode(part, true)),
-            existing: naming.existing.as_ref().map(|existing| {
-                let keys = existing.keys.iter().map(|key| encode(key, true));
-                (encode(&existing.container, false), keys.collect())
-            }),
+            existing: naming
+                .existing
+                .as_ref()
+                .map(|existing| existing.keys.iter().map(|key| encode(key, true)).collect()),
             sizes: naming.existing.as_ref().map(|existing| existing.sizes.clone()).unwrap_or_default(),
         }
     }
@@ -162,17 +165,16 @@ impl Names {
     /// Appends a container's name.
     #[inline]
     pub(crate) fn push_container(&self, out: &mut Vec<u8>, space: u64) {
-        match &self.existing {
+        match &self.only {
             None => push_numbered(out, &self.container, space),
-            Some((name, _)) => out.extend_from_slice(name.as_bytes()),
+            Some(name) => out.extend_from_slice(name.as_bytes()),
         }
     }
 
     /// Appends an object's name.
     #[inline]
     pub(crate) fn push_object(&self, out: &mut Vec<u8>, item: u64) {
-        let existing = self.existing.as_ref().map(|(_, keys)| keys);
-        match existing.and_then(|keys| keys.get((item as usize).wrapping_sub(1))) {
+        match self.existing.as_ref().and_then(|keys| keys.get((item as usize).wrapping_sub(1))) {
             None => push_numbered(out, &self.object, item),
             Some(key) => out.extend_from_slice(key.as_bytes()),
         }

@@ -1,11 +1,15 @@
 //! The `naming` of a document: how containers and objects are called.
 
 use crate::job::Naming;
-use tidemark_keys::kinds::Parsed;
+use tidemark_keys::kinds::{Parsed, Text};
 use tidemark_keys::shapes::Map;
 use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_plan::yaml::scope::Scope;
 
+static CONTAINER: Key<Text> =
+    Key::new("container", "Whole name of the only container, whose number is 1", Text)
+        .otherwise("they have numbers")
+        .expanded();
 static CONTAINER_PREFIX: Key<Affix> =
     Key::new("container_prefix", "Before a container's number", AFFIX).otherwise("`mycontainers`");
 static CONTAINER_SUFFIX: Key<Affix> = Key::new("container_suffix", "After a container's number", AFFIX);
@@ -16,7 +20,7 @@ static OBJECT_SUFFIX: Key<Affix> = Key::new("object_suffix", "After an object's 
 static MAPPING: Mapping = Mapping::new(
     "naming",
     "Names of containers and objects",
-    &[&CONTAINER_PREFIX, &CONTAINER_SUFFIX, &OBJECT_PREFIX, &OBJECT_SUFFIX],
+    &[&CONTAINER, &CONTAINER_PREFIX, &CONTAINER_SUFFIX, &OBJECT_PREFIX, &OBJECT_SUFFIX],
 );
 
 /// The key of the section.
@@ -40,8 +44,13 @@ pub(super) fn naming<'a>(scope: &Scope<'a>, table: &Table<'a>) -> Naming {
 
 /// Reads one `naming` section; what it does not say holds as `above`.
 pub(super) fn section(mut table: Table<'_>, above: Naming) -> Naming {
+    let container = table.get(&CONTAINER);
+    if container.is_some() {
+        table.meaningless(&[&CONTAINER_PREFIX, &CONTAINER_SUFFIX], "`container` is the whole name");
+    }
     let mut part = |key, above| table.get(key).unwrap_or(above);
     let naming = Naming {
+        container: container.or(above.container),
         container_prefix: part(&CONTAINER_PREFIX, above.container_prefix),
         container_suffix: part(&CONTAINER_SUFFIX, above.container_suffix),
         object_prefix: part(&OBJECT_PREFIX, above.object_prefix),
@@ -50,4 +59,13 @@ pub(super) fn section(mut table: Table<'_>, above: Naming) -> Naming {
     };
     table.finish();
     naming
+}
+
+/// Reports numbers of containers where there is only one.
+pub(super) fn check(table: &Table<'_>, naming: &Naming, (low, high): (u64, u64)) {
+    if let Some(only) = naming.container.as_ref().filter(|_| (low, high) != (1, 1)) {
+        let message =
+            format!("there is only the container {only}, which has the number 1, not {low} to {high}");
+        table.log().error(table.place(), message, "write `containers: 1`");
+    }
 }

@@ -279,6 +279,7 @@ pub(super) fn operation(
     if let Some(existing) = &around.naming.existing {
         existing::check(&table, existing, &verb, &items);
     }
+    naming::check(&table, &around.naming, spaces.bounds());
     let division = table.get(&DIVISION).unwrap_or(common.division);
     let label = Label {
         label,

@@ -304,6 +304,10 @@ fn errors_point_at_the_value_and_say_what_to_write() {
             "6:5 error the pool is empty and no operation fills it",
         ),
         (
+            "for: 1s\nnaming: {container: b}\noperations: [{get: {containers: 1-2, objects: 1}}]",
+            "error there is only the container b, which has the number 1, not 1 to 2 | write `containers: 1`",
+        ),
+        (
             "for: 1s\ncontent: {fill: zero, compressible: 30%}\noperations:\nGET",
             "6:27 error `compressible` does not apply here: they require `fill: seeded`",
         ),
@@ -316,6 +320,17 @@ fn errors_point_at_the_value_and_say_what_to_write() {
         let found = remarks(&with_load(&load.replace("GET", get)));
         assert!(found.iter().any(|remark| remark.contains(expected)), "{expected}\n{found:#?}");
     }
+}
+
+#[test]
+fn the_only_container_may_have_any_name() {
+    let load = "for: 1s\nnaming: {container: my.bucket}\noperations: [{get: {containers: 1, objects: 1-9}}]";
+    let plan = plan(&with_load(load));
+    let names = crate::operate::Names::new(&job(&plan.stages[0].works[0]).actions[0].naming);
+    let mut name = Vec::new();
+    names.push_container(&mut name, 1);
+    names.push_object(&mut name, 7);
+    assert_eq!(String::from_utf8(name).unwrap(), "my.bucketmyobjects7");
 }
 
 #[test]

@@ -172,6 +172,7 @@ pub(crate) fn work(
 fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, target: &Target) -> Doing {
     let whole = (1, 1);
     let spaces = table.get(&CONTAINERS).unwrap_or(whole);
+    naming::check(table, &around.naming, spaces);
     let on_objects = matches!(kind, WorkKind::Prepare | WorkKind::Cleanup);
     let items = on_objects.then(|| table.get(&OBJECTS).unwrap_or(whole));
     let mut bytes = values::constant(0);

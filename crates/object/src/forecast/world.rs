@@ -110,6 +110,8 @@ pub(super) struct Stored {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     storage: String,
+    /// The whole name of the only container.
+    only: Option<String>,
     names: [String; 4],
 }
 
@@ -126,8 +128,10 @@ impl Place {
             // Nobody here writes it: there is nothing to follow.
             return None;
         }
-        let Naming { container_prefix, container_suffix, object_prefix, object_suffix, .. } = naming.clone();
-        Some(Self { storage, names: [container_prefix, container_suffix, object_prefix, object_suffix] })
+        let Naming { container, container_prefix, container_suffix, object_prefix, object_suffix, .. } =
+            naming.clone();
+        let names = [container_prefix, container_suffix, object_prefix, object_suffix];
+        Some(Self { storage, only: container, names })
     }
 
     /// The place of the containers that its objects are in.
@@ -147,12 +151,12 @@ impl Place {
 
     /// Whether its objects are in the same containers as those of another.
     fn shares_containers(&self, other: &Self) -> bool {
-        self.storage == other.storage && self.names[..2] == other.names[..2]
+        self.storage == other.storage && self.only == other.only && self.names[..2] == other.names[..2]
     }
 
     /// The name of a container, or of containers from one to another.
     pub(super) fn containers_named(&self, range: Range) -> String {
-        span(range, [&self.names[0], &self.names[1]])
+        self.only.clone().unwrap_or_else(|| span(range, [&self.names[0], &self.names[1]]))
     }
 
     /// The name of an object, or of objects from one to another.
@@ -163,8 +167,8 @@ impl Place {
 
 /// The name of a container, or of containers from one to another.
 pub(super) fn containers_named(naming: &Naming, range: Range) -> String {
-    if let Some(existing) = &naming.existing {
-        return existing.container.clone();
+    if let Some(only) = naming.only_container() {
+        return only.to_owned();
     }
     span(range, [&naming.container_prefix, &naming.container_suffix])
 }
