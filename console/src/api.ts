@@ -1488,7 +1488,7 @@ export interface RunNode {
   name: string;
   /** What was sampled. */
   series: Series[];
-  /** Where its numbers came from: `local`, or the address of a `tidemark observe`. */
+  /** Where its numbers came from: `local`, the address of a `tidemark observe`, or what Ceph was asked through. */
   source: string;
 }
 

@@ -53,7 +53,8 @@ pub enum PodsError {
 
 /// Why a request failed; where its user has no right to it, with the rule of a Role in `namespace` that permits it.
 pub(crate) fn why(failure: &Failure, namespace: &str, rule: &str) -> String {
-    match failure.is_forbidden() {
+    // Of a right that lacks only for upgraded connections, the API server does not say that the user cannot.
+    match matches!(failure, Failure::Status(403, _)) {
         true => format!("{failure}; what permits it: Role in {namespace}: {{apiGroups: [\"\"], {rule}}}"),
         false => failure.to_string(),
     }

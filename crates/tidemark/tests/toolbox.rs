@@ -10,21 +10,10 @@ mod common;
 
 use common::Record;
 use common::cluster::{Cluster, documented_rules};
-use common::fleet::Process;
-use common::gateway::forward;
+use common::gateway::{Ceph, forward};
 use serde_json::{Value, json};
 use std::path::Path;
-use tidemark_lab::{self as lab, Lab, LabOptions};
-
-struct Down<'a>(&'a Path);
-
-impl Drop for Down<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = lab::down(self.0, true, &mut |_| {}) {
-            eprintln!("the lab could not be taken down: {error}");
-        }
-    }
-}
+use tidemark_lab::Lab;
 
 /// What Rook's toolbox is to others: a pod with its label in which `ceph` knows its cluster. The programs are this machine's.
 fn toolbox(lab: &Lab) -> Value {
@@ -77,20 +66,21 @@ fn node<'a>(record: &'a Record, name: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("no {name}"))
 }
 
-/// The series of a daemon: from when to when each value is, and its rate.
-fn rates(node: &Value, subject: &str, metric: &str) -> Vec<(f64, f64, f64)> {
+/// What was counted from the end of the first sample to the last.
+fn sum(node: &Value, subject: &str, metric: &str) -> f64 {
     let mut all = node["series"].as_array().unwrap().iter();
     let own = all.find(|one| one["kind"] == "ceph" && one["subject"] == subject && one["metric"] == metric);
     let own = own.unwrap_or_else(|| panic!("{subject} {metric}"));
-    let at: Vec<f64> =
-        node["at_ns"].as_array().unwrap().iter().map(|at| at.as_f64().unwrap() / 1e9).collect();
     let rates = own["values"].as_array().unwrap()[1..].iter().map(|rate| rate.as_f64().unwrap_or(0.0));
-    at.windows(2).zip(rates).map(|(span, rate)| (span[0], span[1], rate)).collect()
+    let spans = node["at_ns"].as_array().unwrap().windows(2);
+    let spans = spans.map(|span| (span[1].as_f64().unwrap() - span[0].as_f64().unwrap()) / 1e9);
+    spans.zip(rates).map(|(seconds, rate)| seconds * rate).sum()
 }
 
-/// What was counted within a span of the run.
-fn sum(rates: &[(f64, f64, f64)], (from, to): (f64, f64)) -> f64 {
-    rates.iter().map(|(begun, ended, rate)| rate * (ended.min(to) - begun.max(from)).max(0.0)).sum()
+/// What an OSD has counted by now.
+fn counted(ceph: &Lab, osd: &str, metric: &str) -> f64 {
+    let text = ceph.ceph(&["tell", osd, "perf", "dump", "-f", "json"]).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["osd"][metric].as_f64().unwrap()
 }
 
 #[test]
@@ -103,19 +93,13 @@ fn kubernetes_counters_through_rooks_toolbox_are_those_of_the_admin_sockets() {
     }
     let cluster = Cluster::node();
     let place = &cluster.place;
-    let directory = place.path("ceph");
-    let _down = Down(&directory);
-    let ceph = lab::up(&LabOptions::new(&directory), &mut |text| eprintln!("{text}")).unwrap();
+    let ends = Ceph::up(&place.path("ceph"));
+    let ceph = &ends.0;
     let endpoint = forward(cluster.kubernetes.host().unwrap(), &ceph.endpoint());
     let keys = ceph.credentials();
-    let listen = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let sockets = ceph.admin_sockets();
-    let words = ["observe", "--listen", &listen, "--ceph-sockets", sockets.to_str().unwrap()];
-    let observer = Process::start(place.command(&words));
-    observer.wait_for("serving ");
     let run = |account: Option<&Path>, rest: &str| {
         let text = format!(
-            "name: counted\nseed: 5\nobserve: {{nodes: ['http://{listen}']}}\n\
+            "name: counted\nseed: 5\n\
              drivers: {{use: 2, kubernetes: {{cpu: 100m, memory: 256Mi, ceph_toolbox: default}}}}\n\
              target: {{kind: s3, endpoints: '{endpoint}', access_key: {}, secret_key: {}}}\nstages:\n  \
              - init: {{containers: 1}}\n  - {{name: before, pause: {rest}}}\n  \
@@ -135,26 +119,27 @@ fn kubernetes_counters_through_rooks_toolbox_are_those_of_the_admin_sockets() {
     let gaps = node(&record, "Ceph in default")["gaps"].to_string();
     assert!(gaps.contains("could not be read: there is no toolbox in the namespace default"), "{gaps}");
 
-    cluster.make(&toolbox(&ceph));
+    cluster.make(&toolbox(ceph));
     cluster.ready("app%3Drook-ceph-tools");
-    // The counters are at rest while both ways begin to read them and while they end.
-    let record = run(None, "20s");
+    // The counters are at rest when they are read for the first time, and for the last.
+    let each: Vec<_> = ["osd.0", "osd.1", "osd.2"]
+        .into_iter()
+        .flat_map(|osd| ["op", "op_in_bytes", "subop"].map(|metric| (osd, metric)))
+        .collect();
+    let all = || -> Vec<f64> { each.iter().map(|(osd, metric)| counted(ceph, osd, metric)).collect() };
+    let before = all();
+    let record = run(None, "30s");
+    let after = all();
     let through = node(&record, "Ceph in default");
     assert!(through["gaps"].as_array().is_none_or(Vec::is_empty), "{:#}", through["gaps"]);
     assert_eq!((&through["source"], &through["generates"]), (&json!("toolbox in default"), &json!(false)));
-    let direct = &record.value["nodes"][1];
-    let mut written = 0.0;
-    for osd in ["osd.0", "osd.1", "osd.2"] {
-        for metric in ["op_in_bytes", "op_w", "subop"] {
-            let through = rates(through, osd, metric);
-            let span = (through[0].0, through[through.len() - 1].1);
-            let (through, direct) = (sum(&through, span), sum(&rates(direct, osd, metric), span));
-            eprintln!("{osd} {metric}: {through:.0} through the toolbox, {direct:.0} at the socket");
-            // The gateway has a few operations of its own at any time.
-            assert!((through - direct).abs() <= 0.05 * direct + 20.0, "{osd} {metric}: {through}, {direct}");
-            written += if metric == "op_in_bytes" { through } else { 0.0 };
-        }
+    for ((osd, metric), (before, after)) in each.iter().zip(before.iter().zip(after)) {
+        let (through, direct) = (sum(through, osd, metric), after - before);
+        eprintln!("{osd} {metric}: {through:.0} through the toolbox, {direct:.0} in all");
+        // The gateway has a few operations of its own at any time.
+        assert!((through - direct).abs() <= 0.05 * direct + 50.0, "{osd} {metric}: {through}, {direct}");
     }
+    let written: f64 = ["osd.0", "osd.1", "osd.2"].iter().map(|osd| sum(through, osd, "op_in_bytes")).sum();
     assert!(written >= 0.95 * f64::from(600 * (64 << 10)), "{written} bytes written");
     let report = place.tidemark(&["report", "last", "--format", "md"]).stdout;
     let (_, nodes) = report.split_once("## Nodes").unwrap();

@@ -1,8 +1,24 @@
-//! A gateway of the lab for pods: it listens on 127.0.0.1, which they do not reach.
+//! A Ceph cluster of the lab that ends with its test, and its gateway for pods: it listens on 127.0.0.1, which they do not reach.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
 use std::thread;
+use tidemark_lab::{self as lab, Lab, LabOptions};
+
+pub struct Ceph(pub Lab);
+
+impl Ceph {
+    pub fn up(directory: &Path) -> Self {
+        Self(lab::up(&LabOptions::new(directory), &mut |_| {}).unwrap())
+    }
+}
+
+impl Drop for Ceph {
+    fn drop(&mut self) {
+        let _ = lab::down(self.0.dir(), true, &mut |_| {});
+    }
+}
 
 /// Passes on connections from `host`, on which pods reach this machine, and gives the address for them. It ends with the test.
 pub fn forward(host: Ipv4Addr, endpoint: &str) -> String {
