@@ -5,7 +5,7 @@
 use crate::manifest::{Body, Manifest, Metadata, Owner, Spec};
 use crate::place;
 use crate::pods::{Mode, Pods, User, Volume};
-use crate::rook::{ClaimResources, ClaimSpec, StorageAmount};
+use crate::rook::{Bucket, BucketClaim, ClaimResources, ClaimSpec, StorageAmount};
 use crate::workload::{
     ClaimTemplate, Container, Device, JobSpec, Labelled, Labels, Mount, PodAmounts, PodResources,
     PodSecurity, PodSpec, PodTemplate, PodVolume, SecretBody, SecretItem, SecretKey, ValueFrom, Variable,
@@ -31,6 +31,10 @@ const KEPT: u32 = 3600;
 const LEAVE_AFTER: &str = "5m";
 /// Where a driver finds its token.
 const TOKEN_DIRECTORY: &str = "/etc/tidemark";
+
+/// What the claim of a bucket gives: the variables that its ConfigMap and its Secret have.
+pub const BUCKET_VARIABLES: [&str; 5] =
+    ["BUCKET_HOST", "BUCKET_PORT", "BUCKET_NAME", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
 
 /// The longest name of a run: those of its pods and claims are made of it.
 pub const LONGEST_RUN: usize = 40;
@@ -93,14 +97,32 @@ impl Drivers<'_> {
             ("token", reach.token.clone()),
             ("trust", Secret::new(&*reach.trust)),
         ]);
-        let owner = uid.map(|uid| Owner {
+        let body = Body::Secret(SecretBody { immutable: true, string_data });
+        self.manifest("v1", "Secret", body, self.job_as_owner(uid))
+    }
+
+    /// The claim of the bucket that they share, if they do, owned by the Job of this `uid`; `None` while there is none.
+    pub fn bucket(&self, uid: Option<&str>) -> Option<Manifest> {
+        let claim = BucketClaim {
+            // Names of buckets are those of a whole object store.
+            bucket: Bucket::Beginning(self.run.to_owned()),
+            storage_class_name: self.pods.bucket_class.clone()?,
+        };
+        let body = Body::Spec { spec: Spec::BucketClaim(claim) };
+        let mut manifest =
+            self.manifest("objectbucket.io/v1alpha1", "ObjectBucketClaim", body, self.job_as_owner(uid));
+        manifest.metadata.name = bucket_claim(self.run);
+        Some(manifest)
+    }
+
+    fn job_as_owner(&self, uid: Option<&str>) -> Vec<Owner> {
+        let owner = |uid: &str| Owner {
             api_version: "batch/v1",
             kind: "Job",
             name: self.run.to_owned(),
             uid: uid.to_owned(),
-        });
-        let body = Body::Secret(SecretBody { immutable: true, string_data });
-        self.manifest("v1", "Secret", body, owner.into_iter().collect())
+        };
+        uid.map(owner).into_iter().collect()
     }
 
     fn manifest(
@@ -226,6 +248,11 @@ impl Drivers<'_> {
         let volume_claim_template = ClaimTemplate { metadata: Labelled { labels: self.labels() }, spec };
         PodVolume { name: "data", source: VolumeSource::Ephemeral { volume_claim_template } }
     }
+}
+
+/// The name of the claim of a run's bucket. Its Secret and ConfigMap are called the same, and the run has a Secret of its own.
+pub fn bucket_claim(run: &str) -> String {
+    format!("{run}-bucket")
 }
 
 /// What names of runs begin with.

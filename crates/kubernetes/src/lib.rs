@@ -33,7 +33,10 @@ mod workload;
 
 pub use databases::{Account, DATABASE, Databases};
 pub use document::{LAYOUT, read};
-pub use drivers::{COMPONENT, Drivers, LONGEST_RUN, MANAGED_BY, RUN, Reach, is_run_name, run_name};
+pub use drivers::{
+    BUCKET_VARIABLES, COMPONENT, Drivers, LONGEST_RUN, MANAGED_BY, RUN, Reach, bucket_claim, is_run_name,
+    run_name,
+};
 pub use layout::{
     Cache, Cluster, Deployment, FailureDomain, FileSystem, Gateways, Layout, Media, Monitors, ObjectStore,
     Pool, Template,

@@ -75,6 +75,7 @@ static USER: Key<Word<User>> = Key::new(
 )
 .default("nonroot");
 static VOLUME: Key<Map> = Key::of(&VOLUME_MAP).otherwise("none");
+static BUCKET: Key<Map> = Key::of(&BUCKET_MAP).otherwise("none");
 static OBSERVERS: Key<Parsed<String>> = Key::new(
     "observers",
     "Namespace of the observers that `tidemark kubernetes observers` installs: all nodes that have one are observed",
@@ -150,6 +151,16 @@ static VOLUME_MAP: Mapping = Mapping::new(
     &[&CLASS, &SIZE_KEY, &ACCESS, &MODE, &PATH],
 );
 
+static BUCKET_CLASS: Key<Parsed<String>> =
+    Key::new("class", "Storage class from which the bucket is claimed", SUBDOMAIN)
+        .required("write the name of a storage class of buckets, as `kubectl get storageclass` shows it");
+static BUCKET_MAP: Mapping = Mapping::new(
+    "bucket",
+    "A bucket for the run, claimed (ObjectBucketClaim) before its load and removed with it. What the claim's ConfigMap and Secret say are \
+     variables of the document: `BUCKET_HOST`, `BUCKET_PORT`, `BUCKET_NAME`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`",
+    &[&BUCKET_CLASS],
+);
+
 /// The keys of drivers on Kubernetes.
 pub static PODS: Mapping = Mapping::new(
     "kubernetes",
@@ -164,6 +175,7 @@ pub static PODS: Mapping = Mapping::new(
         &SECCOMP,
         &USER,
         &VOLUME,
+        &BUCKET,
         &TARGET,
         &OBSERVERS,
         &CEPH_TOOLBOX,
@@ -191,6 +203,8 @@ pub struct Pods {
     pub user: User,
     /// The volume that each has.
     pub volume: Option<Volume>,
+    /// The storage class of the bucket that all of them share.
+    pub bucket_class: Option<String>,
     /// The pods of what is under load, which are watched.
     pub target: Option<Target>,
     /// The namespace of the observers of nodes; `None`: that of the drivers.
@@ -220,6 +234,7 @@ impl Default for Pods {
             seccomp: Seccomp::default(),
             user: User::default(),
             volume: None,
+            bucket_class: None,
             target: None,
             observers: None,
             ceph_toolbox: None,
@@ -321,6 +336,7 @@ pub fn pods(table: Table<'_>) -> Pods {
         seccomp: table.value(&SECCOMP),
         user: table.value(&USER),
         volume: table.table(&VOLUME).and_then(volume),
+        bucket_class: table.table(&BUCKET).and_then(bucket_class),
         target: table.table(&TARGET).map(target),
         observers: table.get(&OBSERVERS),
         ceph_toolbox: table.get(&CEPH_TOOLBOX),
@@ -333,6 +349,12 @@ fn target(mut table: Table<'_>) -> Target {
     let target = Target { namespace: table.get(&TARGET_NAMESPACE), labels: table.all(&TARGET_LABELS) };
     table.finish();
     target
+}
+
+fn bucket_class(mut table: Table<'_>) -> Option<String> {
+    let class = table.get(&BUCKET_CLASS);
+    table.finish();
+    class
 }
 
 fn volume(mut table: Table<'_>) -> Option<Volume> {

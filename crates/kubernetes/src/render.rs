@@ -7,7 +7,7 @@ use crate::layout::{
 use crate::manifest::{Body, Manifest, Metadata, Spec};
 use crate::quantity::Quantity;
 use crate::rook::{
-    Amounts, BlockPool, BucketClaim, CephVersion, Claim, ClaimMetadata, ClaimResources, ClaimSpec,
+    Amounts, BlockPool, Bucket, BucketClaim, CephVersion, Claim, ClaimMetadata, ClaimResources, ClaimSpec,
     ClusterSpec, CrashCollector, DeviceSet, Endpoint, External, FileSystemSpec, Gateway, MetadataServer, Mgr,
     Mon, NodeSelector, ObjectStoreSpec, Placement, Replicated, Resources, Storage, StorageAmount,
 };
@@ -151,7 +151,10 @@ impl Layout {
         };
         all.push(self.class(&store.class, class));
         for bucket in &store.buckets {
-            let claim = BucketClaim { bucket_name: bucket.clone(), storage_class_name: store.class.clone() };
+            let claim = BucketClaim {
+                bucket: Bucket::Named(bucket.clone()),
+                storage_class_name: store.class.clone(),
+            };
             let body = Body::Spec { spec: Spec::BucketClaim(claim) };
             let namespace = Some(self.namespace.clone());
             all.push(self.manifest("objectbucket.io/v1alpha1", "ObjectBucketClaim", bucket, namespace, body));

@@ -245,6 +245,18 @@ pub(crate) enum Endpoint {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BucketClaim {
-    pub(crate) bucket_name: String,
+    #[serde(flatten)]
+    pub(crate) bucket: Bucket,
     pub(crate) storage_class_name: String,
+}
+
+/// What a bucket is called.
+#[derive(Debug, Serialize)]
+pub(crate) enum Bucket {
+    /// Exactly so.
+    #[serde(rename = "bucketName")]
+    Named(String),
+    /// So, and then as whoever makes it likes.
+    #[serde(rename = "generateBucketName")]
+    Beginning(String),
 }

@@ -1,7 +1,8 @@
 //! An API server, as `kubectl` reaches it.
 
+use crate::bucket;
 use crate::error::PodsError;
-use crate::made::{Kind, Made};
+use crate::made::{Kind, Made, SECRET};
 use crate::objects::{Claim, Condition, Event, Job, Pod, StatefulSet};
 use crate::running::{REMOVAL, Running};
 use crate::watcher::Watcher;
@@ -11,7 +12,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidemark_apiserver::{Client, Failure, Which};
-use tidemark_kubernetes::{Drivers, Manifest, Pods, RUN, Reach, is_run_name};
+use tidemark_kubernetes::{Drivers, Manifest, Pods, RUN, Reach, bucket_claim, is_run_name};
 
 /// How often something is looked at again that goes.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -76,10 +77,16 @@ impl Cluster {
         // One that does not answer, or lets nobody look, is not asked to make anything.
         self.runs()?;
         if let Some(volume) = &drivers.pods.volume {
-            self.has_class(&volume.class)?;
+            self.has_class(&volume.class, "volumes")?;
         }
-        let secret = |uid: &str| vec![drivers.secret(reach, Some(uid))];
-        self.make_all(Made::Drivers, drivers.run, drivers.count, &drivers.job(), secret)
+        if let Some(class) = &drivers.pods.bucket_class {
+            self.has_class(class, "a bucket")?;
+        }
+        let owned = |uid: &str| {
+            let claim = drivers.bucket(Some(uid)).map(|claim| (bucket::CLAIM, claim));
+            [(SECRET, drivers.secret(reach, Some(uid)))].into_iter().chain(claim).collect::<Vec<_>>()
+        };
+        self.make_all(Made::Drivers, drivers.run, drivers.count, &drivers.job(), owned)
     }
 
     /// Makes what owns everything else, and then what it owns, which is made for its `uid`.
@@ -89,7 +96,7 @@ impl Cluster {
         run: &str,
         count: u32,
         owner: &Manifest,
-        owned: impl FnOnce(&str) -> Vec<Manifest>,
+        owned: impl FnOnce(&str) -> Vec<(Kind, Manifest)>,
     ) -> Result<Running<'a>, PodsError> {
         let owner = match self.make(made.owner(), owner) {
             Ok(owner) => owner,
@@ -99,8 +106,7 @@ impl Cluster {
         };
         let running = Running::new(self, made, run.to_owned(), count);
         let uid = owner["metadata"]["uid"].as_str().unwrap_or_default();
-        let mut all = made.owned().iter().zip(owned(uid));
-        match all.try_for_each(|(kind, manifest)| self.make(*kind, &manifest).map(drop)) {
+        match owned(uid).into_iter().try_for_each(|(kind, manifest)| self.make(kind, &manifest).map(drop)) {
             Ok(()) => Ok(running),
             Err(error) => Err(error.and(running.remove())),
         }
@@ -188,6 +194,16 @@ impl Cluster {
         for kind in made.owned() {
             self.delete(*kind, run)?;
         }
+        if made == Made::Drivers {
+            let claim = bucket_claim(run);
+            match self.delete(bucket::CLAIM, &claim) {
+                Ok(false) => {}
+                Ok(true) => left.push(format!("bucket claim {claim}")),
+                // Who may claim no buckets has none.
+                Err((_, failure)) if failure.is_forbidden() => {}
+                Err(failed) => return Err(failed),
+            }
+        }
         let pods: Vec<Pod> = self.of_run("pods", run).map_err(|failure| ("list pods".to_owned(), failure))?;
         left.extend(pods.iter().map(|pod| format!("pod {}", pod.metadata.name)));
         let claims: Vec<Claim> = self
@@ -197,12 +213,12 @@ impl Cluster {
         Ok(left)
     }
 
-    /// Whether there is a storage class; nobody may be allowed to look.
-    pub(crate) fn has_class(&self, class: &str) -> Result<(), PodsError> {
+    /// Whether there is a storage class for `what`; nobody may be allowed to look.
+    pub(crate) fn has_class(&self, class: &str, what: &str) -> Result<(), PodsError> {
         match self.client.ask("GET", &format!("/apis/storage.k8s.io/v1/storageclasses/{class}"), None) {
             Ok(_) | Err(Failure::Status(403, _)) => Ok(()),
             Err(Failure::Status(404, _)) => Err(PodsError::Refused {
-                doing: "claim volumes".to_owned(),
+                doing: format!("claim {what}"),
                 message: format!(
                     "there is no storage class {class}; `kubectl get storageclass` lists those that there are"
                 ),
@@ -251,6 +267,10 @@ impl Cluster {
         let claims = self.of_run("persistentvolumeclaims", run);
         let claims = claims.map_err(|failure| self.error("list claims", failure))?;
         Ok(State { pods, claims, events })
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     pub(crate) fn error(&self, doing: &str, failure: Failure) -> PodsError {

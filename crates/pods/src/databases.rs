@@ -2,7 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::error::PodsError;
-use crate::made::Made;
+use crate::made::{Made, SECRET, SERVICE};
 use crate::objects::Pod;
 use crate::running::{Running, Waiting};
 use std::cell::Cell;
@@ -34,8 +34,10 @@ impl Cluster {
         databases: &Databases<'_>,
         account: &Account,
     ) -> Result<Running<'a>, PodsError> {
-        self.has_class(&databases.servers.class)?;
-        let owned = |uid: &str| vec![databases.secret(account, Some(uid)), databases.service(Some(uid))];
+        self.has_class(&databases.servers.class, "volumes")?;
+        let owned = |uid: &str| {
+            vec![(SECRET, databases.secret(account, Some(uid))), (SERVICE, databases.service(Some(uid)))]
+        };
         let count = databases.servers.instances;
         self.make_all(Made::Databases, databases.run, count, &databases.stateful_set(), owned)
     }

@@ -11,6 +11,7 @@
 //! | `made` | what runs make, and what owns it |
 //! | `databases` | database servers: made, ready, at which addresses |
 //! | `provisioner` | database servers for an arm of an evaluation |
+//! | `bucket` | the bucket that a run claims |
 //! | `running` | the pods of one run |
 //! | `objects` | what we read of its objects |
 //! | `trouble` | why a pod does not come: pure |
@@ -20,6 +21,7 @@
 //! | `changes` | what happened, from two looks at an object: pure |
 //! | `error` | what went wrong, in a sentence |
 
+mod bucket;
 mod changes;
 mod cluster;
 mod databases;
@@ -33,6 +35,7 @@ mod toolbox;
 mod trouble;
 mod watcher;
 
+pub use bucket::Bucket;
 pub use cluster::{Cluster, Found};
 pub use error::PodsError;
 pub use made::Made;

@@ -24,8 +24,8 @@ pub(crate) struct Kind {
 
 const JOB: Kind = Kind { name: "Job", group: "apis/batch/v1", plural: "jobs" };
 const STATEFUL_SET: Kind = Kind { name: "StatefulSet", group: "apis/apps/v1", plural: "statefulsets" };
-const SECRET: Kind = Kind { name: "Secret", group: "api/v1", plural: "secrets" };
-const SERVICE: Kind = Kind { name: "Service", group: "api/v1", plural: "services" };
+pub(crate) const SECRET: Kind = Kind { name: "Secret", group: "api/v1", plural: "secrets" };
+pub(crate) const SERVICE: Kind = Kind { name: "Service", group: "api/v1", plural: "services" };
 
 impl Made {
     /// What they are called.

@@ -1,5 +1,6 @@
 //! The pods of one run, from their making to their end.
 
+use crate::bucket::Bucket;
 use crate::cluster::Cluster;
 use crate::error::PodsError;
 use crate::made::Made;
@@ -92,6 +93,14 @@ impl<'a> Running<'a> {
             }
             std::thread::sleep(LOOK.0);
         }
+    }
+
+    /// Waits for the bucket that the run has claimed, for at most as long as for its pods.
+    ///
+    /// # Errors
+    /// [`PodsError::NotJoined`], with the claim and what Kubernetes says of it; [`PodsError::Stopped`].
+    pub fn bucket(&self, waiting: &Waiting<'_>) -> Result<Bucket, PodsError> {
+        self.cluster.bucket(&self.run, waiting)
     }
 
     /// What Kubernetes says of pods that have ended: `pod x has ended: OOMKilled, exit code 137`. For a report of lost drivers.

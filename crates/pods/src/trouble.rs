@@ -115,13 +115,13 @@ fn last_words(ended: &Terminated) -> String {
 }
 
 /// The latest event of an object; a warning, if there is one, because whoever tries again says in between that it waits.
-fn latest<'a>(events: &'a [Event], kind: &str, name: &str) -> Option<&'a Event> {
+pub(crate) fn latest<'a>(events: &'a [Event], kind: &str, name: &str) -> Option<&'a Event> {
     let about = |event: &&Event| event.involved_object.kind == kind && event.involved_object.name == name;
     let at = |event: &&Event| event.last_timestamp.clone().or_else(|| event.event_time.clone());
     events.iter().filter(about).max_by_key(|event| (event.kind == "Warning", at(event)))
 }
 
-fn said(event: &Event) -> String {
+pub(crate) fn said(event: &Event) -> String {
     format!("{}: {}", event.reason, event.message.trim())
 }
 

@@ -5,7 +5,7 @@
     reason = "a failed test may panic, and says what it does"
 )]
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tidemark_keys::{Document, Outside, Table, tree};
 use tidemark_kubernetes::{Drivers, LONGEST_RUN, Manifest, Pods, Reach, pods, run_name};
 use tidemark_lab::{self as lab, Kubernetes, KubernetesOptions};
@@ -64,8 +64,30 @@ fn manifests_are_as_they_were() {
 }
 
 #[test]
+fn a_bucket_is_claimed_for_the_job() {
+    let claim = |text: &str| {
+        let pods = read(text).unwrap();
+        let drivers =
+            Drivers { run: "tidemark-a-run-x7", namespace: None, count: 1, pods: &pods, owner: None };
+        drivers.bucket(Some("3e5c0a34")).map(|claim| serde_json::to_value(&claim).unwrap())
+    };
+    let made = claim("bucket: {class: buckets}").unwrap();
+    assert_eq!(
+        (&made["kind"], &made["metadata"]["name"]),
+        (&json!("ObjectBucketClaim"), &json!("tidemark-a-run-x7-bucket"))
+    );
+    assert_eq!(made["metadata"]["ownerReferences"][0]["uid"], "3e5c0a34");
+    assert_eq!(
+        made["spec"],
+        json!({"generateBucketName": "tidemark-a-run-x7", "storageClassName": "buckets"})
+    );
+    assert_eq!(claim("{}"), None);
+}
+
+#[test]
 fn mistakes_are_named() {
     let wrong = [
+        ("bucket: {}", "class"),
         ("cpu: many", "'many' is not a quantity"),
         ("namespace: A", "'A' is not a name that Kubernetes allows here"),
         ("nodes: ssd", "'ssd' is not a label with its value"),

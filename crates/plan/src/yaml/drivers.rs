@@ -3,7 +3,7 @@
 use crate::plan::{Drivers, OnLoss, Stage, Wanted};
 use tidemark_keys::kinds::{Duration, Kind as _, Parsed, Text, Whole, Word};
 use tidemark_keys::shapes::{Either, List, Map};
-use tidemark_keys::tree::{Entry, Value};
+use tidemark_keys::tree::{self, Entry, Value};
 use tidemark_keys::{AnyKey, Key, Mapping, Problem, Table};
 use tidemark_kubernetes::{PODS, pods};
 
@@ -73,6 +73,13 @@ pub(super) fn drivers(table: &mut Table<'_>) -> Option<Drivers> {
     let drivers = Drivers { wanted, on_loss, lost_after_ns, pods: own.table(&KUBERNETES).map(pods) };
     own.finish();
     Some(drivers)
+}
+
+/// Whether a document claims a bucket for its drivers. What the claim says stands in variables, which have no values before.
+pub fn claims_bucket(text: &str) -> bool {
+    let Ok(root) = tree::parse(text) else { return false };
+    let mut keys = ["drivers", "kubernetes", "bucket"].into_iter();
+    keys.try_fold(&root, |node, key| Some(&node.entry(key)?.node)).is_some()
 }
 
 /// `all`, or a number of drivers.

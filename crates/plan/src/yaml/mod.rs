@@ -19,6 +19,7 @@ pub mod works;
 
 pub(crate) use arms::ARM;
 pub(crate) use documents::Documents;
+pub use drivers::claims_bucket;
 pub use environment::Environment;
 pub(crate) use evaluation::{ARMS, EVALUATION, EVALUATION_LOAD, evaluation, is_evaluation};
 pub(crate) use levels::{LEVELS, RUNS, SEARCH, WITHIN};

@@ -4,15 +4,21 @@ use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::io::Read;
 use std::path::Path;
+use tidemark_kubernetes::BUCKET_VARIABLES;
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::document::{self, Document, Read as Workload};
 use tidemark_plan::evaluation;
-use tidemark_plan::yaml::Environment;
+use tidemark_plan::yaml::{Environment, claims_bucket};
+use tidemark_pods::Bucket;
 
 /// The largest document that is read, bytes: what has more was not written as one.
 const MOST_BYTES: u64 = 64 << 20;
 
+/// Stands for what a claim of a bucket will say, also for a port.
+const STAND_IN: &str = "1";
+
 /// A workload and its text.
+#[derive(Clone)]
 pub(crate) struct Source {
     /// Its path, or `standard input`.
     pub(crate) path: String,
@@ -20,6 +26,23 @@ pub(crate) struct Source {
     pub(crate) text: String,
     /// Its content.
     pub(crate) document: Workload,
+}
+
+impl Source {
+    /// The same, on the bucket that was claimed for it.
+    pub(crate) fn in_bucket(self, bucket: &Bucket, terminal: Terminal) -> Result<Self, Stop> {
+        let claimed = |name: &str| {
+            let found = bucket.variables.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| value.reveal().to_owned())
+        };
+        let registry = tidemark_engines::registry();
+        let process = Environment::process(&registry);
+        let variable = |name: &str| claimed(name).or_else(|| (process.variable)(name));
+        match document::read(&self.text, &Environment { variable: &variable, ..process }) {
+            Ok(document) => Ok(Self { document, ..self }),
+            Err(diagnostics) => Err(refused(&self.path, &self.text, &diagnostics, NOT_RUN, terminal)),
+        }
+    }
 }
 
 /// An evaluation and its text.
@@ -73,7 +96,11 @@ pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Opened, Stop> {
     let (path, text) = text_of(file)?;
     let directory = file.parent().unwrap_or(Path::new(""));
     let registry = tidemark_engines::registry();
-    match document::open(&text, directory, &Environment::process(&registry)) {
+    let process = Environment::process(&registry);
+    let claims = claims_bucket(&text);
+    let stand_in = |name: &str| BUCKET_VARIABLES.contains(&name).then(|| STAND_IN.to_owned());
+    let variable = |name: &str| (process.variable)(name).or_else(|| stand_in(name).filter(|_| claims));
+    match document::open(&text, directory, &Environment { variable: &variable, ..process }) {
         Ok(Document::Workload(document)) => {
             terminal.diagnose(&path, &text, &document.warnings);
             Ok(Opened::Workload(Source { path, text, document }))

@@ -26,7 +26,7 @@ use tidemark_plan::evaluation::Arm;
 use tidemark_plan::plan::{Plan, Wanted};
 use tidemark_plan::secret::Secret;
 use tidemark_plan::yaml::Environment;
-use tidemark_pods::{Cluster, Observers, PodsError, Running, Waiting, Watcher, Which};
+use tidemark_pods::{Bucket, Cluster, Observers, PodsError, Running, Waiting, Watcher, Which};
 use tidemark_serve::{DriverServer, ServeError};
 
 /// What stands in a dry run for what is made anew for every run.
@@ -46,7 +46,18 @@ pub(super) struct Wish<'a> {
     pub(super) owner: Option<Owner>,
 }
 
-/// Makes driver pods, waits until all have joined, lends them to `body` with who watches them and a note for reports, and removes them.
+/// What a run has of its driver pods.
+pub(super) struct Lent {
+    pub(super) backends: Arc<dyn BackendFactory>,
+    /// Who watches them.
+    pub(super) witness: Arc<dyn Witness>,
+    /// For reports.
+    pub(super) note: Note,
+    /// The bucket that was claimed.
+    bucket: Option<Bucket>,
+}
+
+/// Makes driver pods, waits until all have joined, lends them to `body`, and removes them.
 ///
 /// # Errors
 /// They are refused, or do not come: nothing of them is left then, or the message says what is.
@@ -55,7 +66,7 @@ pub(super) fn with_drivers<T>(
     wish: &Wish<'_>,
     is_stopped: &dyn Fn() -> bool,
     say: &mut dyn FnMut(&str),
-    body: impl FnOnce(Arc<dyn BackendFactory>, Arc<dyn Witness>, Note) -> T,
+    body: impl FnOnce(Lent) -> T,
 ) -> Result<T, Stop> {
     let name = run_name(wish.name, &mark());
     let drivers = Drivers {
@@ -95,15 +106,22 @@ pub(super) fn with_drivers<T>(
         names.iter().filter(present).count() as u32
     };
     let waiting = Waiting { joined: &joined, stopped: is_stopped, most: wish.wait, at: &reach.url };
-    let done = match running.wait(&waiting, say) {
+    let joined = running.wait(&waiting, say).and_then(|()| {
+        if wish.pods.bucket_class.is_none() {
+            return Ok(None);
+        }
+        say("all drivers have joined; the bucket that the run claims is awaited");
+        running.bucket(&waiting).map(Some)
+    });
+    let done = match joined {
         Err(PodsError::Stopped) => {
             Err(Stop { exit: Exit::Interrupted, message: PodsError::Stopped.to_string() })
         }
         Err(error) => Err(refused(error)),
-        Ok(()) => {
+        Ok(bucket) => {
             let note = Note { topic: "kubernetes".into(), text: described(&drivers) };
             let backends = backend::on(Arc::clone(&fleet), names.clone());
-            Ok(body(backends, Arc::new(PodWitness(watcher)), note))
+            Ok(body(Lent { backends, witness: Arc::new(PodWitness(watcher)), note, bucket }))
         }
     };
     say("removing the driver pods");
@@ -136,10 +154,14 @@ pub(super) fn run(
     store: Option<PathBuf>,
     terminal: Terminal,
 ) -> Result<Exit, Stop> {
-    let (mut plan, origin) = run::prepare(source, &arguments.run)?;
+    let (plan, origin) = run::prepare(source.clone(), &arguments.run)?;
     let name = plan.name.clone();
     let wanted = wanted(std::slice::from_ref(&plan), &arguments.on)?;
-    on_pods(&name, &wanted, Vec::new(), arguments, place, terminal, |means, note| {
+    on_pods(&name, &wanted, Vec::new(), arguments, place, terminal, |means, note, bucket| {
+        let (mut plan, origin) = match bucket {
+            Some(bucket) => run::prepare(source.in_bucket(&bucket, terminal)?, &arguments.run)?,
+            None => (plan, origin),
+        };
         plan.notes.push(note);
         outcome::execute(&plan, origin, &arguments.run.running, means, store, terminal)
     })
@@ -156,12 +178,13 @@ pub(super) fn evaluate(
     let registry = tidemark_engines::registry();
     let plans = sketches(&source.evaluation, &Environment::process(&registry)).map_err(Stop::usage)?;
     let wanted = wanted(&plans, &arguments.on)?;
+    no_bucket(&wanted.0)?;
     let name = source.evaluation.name.clone();
     let of_arm = |arm: &Arm| {
         arm.requests.iter().flat_map(|one| tidemark_pods::manifests(one, &arm.name)).collect::<Vec<_>>()
     };
     let of_arms = source.evaluation.arms.iter().flat_map(of_arm).collect();
-    on_pods(&name, &wanted, of_arms, arguments, place, terminal, |means, note| {
+    on_pods(&name, &wanted, of_arms, arguments, place, terminal, |means, note, _| {
         source.evaluation.notes.push(note);
         evaluate::execute(source, &arguments.run, means, store, terminal)
     })
@@ -175,7 +198,7 @@ fn on_pods(
     arguments: &RunOn,
     place: &Place,
     terminal: Terminal,
-    body: impl FnOnce(Means, Note) -> Result<Exit, Stop>,
+    body: impl FnOnce(Means, Note, Option<Bucket>) -> Result<Exit, Stop>,
 ) -> Result<Exit, Stop> {
     let on = &arguments.on;
     if on.dry_run {
@@ -191,8 +214,8 @@ fn on_pods(
             terminal.remark(text);
         }
     };
-    with_drivers(&cluster, &wish, &is_stopped, &mut say, |backends, witness, note| {
-        body(Means { backends, signals: signals.clone(), witness: Some(witness) }, note)
+    with_drivers(&cluster, &wish, &is_stopped, &mut say, |Lent { backends, witness, note, bucket }| {
+        body(Means { backends, signals: signals.clone(), witness: Some(witness) }, note, bucket)
     })?
 }
 
@@ -259,6 +282,16 @@ pub(super) fn wanted(plans: &[Plan], on: &On) -> Result<(Pods, u32), Stop> {
     Ok((pods, count))
 }
 
+/// Evaluations claim no bucket: their loads are read anew for each run, with the variables of the arm.
+pub(super) fn no_bucket(pods: &Pods) -> Result<(), Stop> {
+    match pods.bucket_class {
+        None => Ok(()),
+        Some(_) => Err(Stop::usage(
+            "an evaluation claims no bucket: remove `bucket` of `drivers`, or run the load by itself",
+        )),
+    }
+}
+
 /// The manifests, without what is made anew for every run.
 fn print(
     name: &str,
@@ -271,6 +304,7 @@ fn print(
     let drivers = Drivers { run: &name, namespace: pods.namespace.as_deref(), count, pods, owner: None };
     let reach = Reach { url: MADE.into(), trust: MADE.into(), token: MADE.into() };
     manifests.extend([drivers.job(), drivers.secret(&reach, None)]);
+    manifests.extend(drivers.bucket(None));
     terminal.print(&tidemark_kubernetes::yaml(&manifests).map_err(Stop::not_ready)?);
     Ok(Exit::Done)
 }
@@ -325,7 +359,7 @@ fn mark() -> String {
 
 /// For the report: where the load came from.
 fn described(drivers: &Drivers<'_>) -> String {
-    let Pods { image, cpu, memory, volume, .. } = drivers.pods;
+    let Pods { image, cpu, memory, volume, bucket_class, .. } = drivers.pods;
     let namespace = drivers.namespace.unwrap_or_default();
     let mut text = format!(
         "Driver pods of the image {image} in the namespace {namespace} of Kubernetes: {}, with {cpu} CPU and {memory} of memory each",
@@ -338,6 +372,9 @@ fn described(drivers: &Drivers<'_>) -> String {
         };
         text +=
             &format!(", and {what}{} of the storage class {} at {}", volume.size, volume.class, volume.path);
+    }
+    if let Some(class) = bucket_class {
+        text += &format!("; a bucket of the storage class {class}");
     }
     text + "."
 }

@@ -1,7 +1,7 @@
 //! `tidemark operator`: carries out the Evaluations of a namespace, as `tidemark run` does a document.
 
 use super::assessment::{Judged, failed};
-use super::driver_pods::{Wish, refused, sketches, wanted, with_drivers};
+use super::driver_pods::{Lent, Wish, no_bucket, refused, sketches, wanted, with_drivers};
 use super::outcome::{command_line, open_store};
 use crate::cli;
 use crate::exit::{Exit, Stop};
@@ -132,6 +132,7 @@ impl Worker {
             on.image = Some(self.arguments.image.clone());
         }
         let (pods, count) = wanted(&plans, &on).map_err(|stop| Outcome::Wrong(stop.message))?;
+        no_bucket(&pods).map_err(|stop| Outcome::Wrong(stop.message))?;
         if pods.namespace.as_deref().is_some_and(|namespace| namespace != self.cluster.namespace()) {
             return Err(Outcome::Wrong(
                 "drivers are in the namespace of their Evaluation: remove `namespace`".to_owned(),
@@ -153,7 +154,7 @@ impl Worker {
             &wish,
             &is_stopped,
             &mut |said| follow.say(said),
-            |backends, witness, note| {
+            |Lent { backends, witness, note, .. }| {
                 self.measure(document, task, (backends, Some((witness, note))), &environment, follow)
             },
         );

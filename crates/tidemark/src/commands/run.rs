@@ -10,11 +10,15 @@ use tidemark_plan::cross_check;
 use tidemark_plan::forecast::forecast;
 use tidemark_plan::plan::Plan;
 use tidemark_plan::redact;
+use tidemark_plan::yaml::claims_bucket;
 
 /// Runs a document from beginning to end.
 pub(crate) fn run(arguments: &cli::RunOn, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
     let cli::RunOn { run, on } = arguments;
     match (document::read(&run.file, terminal)?, &on.on) {
+        (Opened::Workload(source), None) if claims_bucket(&source.text) => {
+            Err(Stop::usage("the document claims a bucket of Kubernetes: run it with --on kubernetes"))
+        }
         (Opened::Workload(source), None) => execute(source, run, store, terminal),
         (Opened::Workload(source), Some(place)) => {
             super::driver_pods::run(source, arguments, place, store, terminal)
