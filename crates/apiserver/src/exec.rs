@@ -210,7 +210,7 @@ mod tests {
         let address = format!("http://{}", listener.local_addr().unwrap());
         let asked = std::thread::spawn(move || {
             let mut path = String::new();
-            #[expect(clippy::result_large_err, reason = "the library's own interface")]
+            #[allow(clippy::result_large_err, reason = "the library's own interface")]
             let accept = |request: &Request, mut response: Response| {
                 path = request.uri().to_string();
                 let offered = request.headers()["Sec-WebSocket-Protocol"].clone();
