@@ -23,10 +23,10 @@ pub(crate) struct Trouble {
 pub(crate) fn troubles(owner: &str, run: &str, count: u32, state: &State) -> Vec<Trouble> {
     let mut all: Vec<_> = state.pods.iter().filter_map(|pod| of_pod(pod, state)).collect();
     if state.pods.len() < count as usize {
-        all.push(lasting(match latest(&state.events, owner, run) {
-            Some(event) => format!("{owner} {run}: {}", said(event)),
-            None => format!("{owner} {run} has made {} of {count} pods", state.pods.len()),
-        }));
+        all.push(match latest(&state.events, owner, run) {
+            Some(event) => lasting(format!("{owner} {run}: {}", said(event))),
+            None => usual(format!("{owner} {run} has made {} of {count} pods", state.pods.len())),
+        });
     }
     // Those that do not pass come first, and those that nobody has to do anything about last; the order of the others is that of the pods.
     all.sort_by_key(|trouble| (trouble.patience.unwrap_or(Duration::MAX), trouble.is_usual));
@@ -35,6 +35,10 @@ pub(crate) fn troubles(owner: &str, run: &str, count: u32, state: &State) -> Vec
 
 fn lasting(text: String) -> Trouble {
     Trouble { text, patience: None, is_usual: false }
+}
+
+fn usual(text: String) -> Trouble {
+    Trouble { text, patience: None, is_usual: true }
 }
 
 fn for_good(text: String) -> Trouble {
@@ -100,7 +104,6 @@ pub(crate) fn of_pod(pod: &Pod, state: &State) -> Option<Trouble> {
         }
         _ => {}
     }
-    let usual = |text| Trouble { text, patience: None, is_usual: true };
     // What kept it from getting a node does so no longer.
     let is_over = |event: &&Event| event.reason == "FailedScheduling" && !pod.spec.node_name.is_empty();
     let event = latest(&state.events, "Pod", name).filter(|event| !is_over(event));
