@@ -1,21 +1,24 @@
-//! Where Kubernetes' own scheduler puts what the built binary asks for: on nodes in several zones that exist in the API server alone.
+//! Where Kubernetes' own scheduler puts what the built binary asks for, on nodes in several zones that exist in the API server alone; and runs
+//! on several real nodes, of which one is lost.
 //!
-//! To the scheduler and the node lifecycle controller they are ready. Their pods stay as the scheduler leaves them.
+//! To the scheduler and the node lifecycle controller, the nodes that are not real are ready. Their pods stay as the scheduler leaves them.
 
 #![allow(clippy::unwrap_used, reason = "a failed test may panic, and says what it does")]
 
 mod common;
 
-use common::Output;
 use common::cluster::Cluster;
-use common::fleet::wait;
+use common::fleet::{Process, wait};
+use common::{Output, Record};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 use tidemark_apiserver::{Client, Which};
+use tidemark_embedded::{EmbeddedOptions, EmbeddedServer};
+use tidemark_lab::{Kubernetes, KubernetesOptions};
 
 /// The nodes and their zones.
 const NODES: [(&str, &str); 6] =
@@ -312,7 +315,7 @@ fn kubernetes_puts_pods_on_nodes_and_in_zones_as_the_manual_says() {
         let claim = claims.iter().find(|claim| text(&claim["metadata"]["name"]).ends_with(pod)).unwrap();
         assert_eq!(text(&claim["spec"]["volumeName"]), format!("server-{node}"), "{pod}");
     }
-    let nodes: std::collections::BTreeSet<_> = placed.iter().map(|(_, node)| node).collect();
+    let nodes: BTreeSet<_> = placed.iter().map(|(_, node)| node).collect();
     assert_eq!(nodes.len(), 6, "{placed:?}");
     scene.clear();
 
@@ -346,4 +349,133 @@ fn kubernetes_puts_pods_on_nodes_and_in_zones_as_the_manual_says() {
     }
     let counts = scene.drivers(&drivers("busy", "spread: zones"), 18);
     assert_eq!(by_zone(&counts).into_values().collect::<Vec<_>>(), [6, 6, 6], "{counts:?}");
+}
+
+/// Gets and puts of objects that four pods share.
+fn objects(server: &EmbeddedServer, drivers: &str, load: &str) -> String {
+    format!(
+        "name: objects\nseed: 5\ndrivers: {{use: 4, {drivers}kubernetes: {{cpu: 100m, memory: 128Mi}}}}\n\
+         target: {{kind: s3, endpoints: ['{}'], access_key: {}, secret_key: {}}}\nstages:\n\
+         - init: {{containers: 1}}\n- prepare: {{containers: 1, objects: 1-50, sizes: 4KB, workers: 4}}\n\
+         - name: main\n  load:\n    workers: 8\n    {load}\n    containers: 1\n    operations:\n\
+         \x20   - get: {{objects: 1-25, weight: 70}}\n    - put: {{objects: 26-50, sizes: 4KB, weight: 30}}\n",
+        server.endpoint(),
+        server.access_key(),
+        server.secret_key()
+    )
+}
+
+fn pods_of_runs(client: &Client) -> Vec<Value> {
+    client.list(&client.path("api/v1", "pods"), "labelSelector=tidemark.dev%2Frun").unwrap()
+}
+
+/// The drivers whose processes were seen on each node.
+fn seen_on(record: &Record) -> BTreeMap<String, Vec<String>> {
+    let mut seen = BTreeMap::new();
+    for node in record.value["nodes"].as_array().unwrap() {
+        let series = node["series"].as_array().unwrap().iter();
+        let subjects: BTreeSet<_> = series.map(|one| text(&one["subject"])).collect();
+        let drivers: Vec<_> = subjects.into_iter().filter(|subject| subject.starts_with("driver ")).collect();
+        if !drivers.is_empty() {
+            seen.insert(text(&node["name"]), drivers);
+        }
+    }
+    seen
+}
+
+/// Kills all processes of a node: of its pods, and its own.
+fn kill(cluster: &Cluster, node: &str) {
+    let mark = cluster.kubernetes.dir().display().to_string().replace('/', "%2F");
+    let is_of_node = |groups: &str| groups.lines().any(|line| line.contains(&format!("{mark}/{node}/")));
+    wait("end of the node", || {
+        let processes = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+        let of_node = processes.filter(|process| {
+            is_of_node(&std::fs::read_to_string(process.join("cgroup")).unwrap_or_default())
+        });
+        let pids: Vec<_> =
+            of_node.filter_map(|process| Some(process.file_name()?.to_str()?.to_owned())).collect();
+        pids.iter().for_each(|pid| drop(std::process::Command::new("kill").args(["-KILL", pid]).output()));
+        pids.is_empty().then_some(())
+    });
+}
+
+#[test]
+#[ignore = "needs root, etcd, containerd, and Go to build Kubernetes; run by make test-kubernetes"]
+fn kubernetes_drivers_are_on_several_nodes_of_which_one_is_lost() {
+    tidemark_testing::needs!(tidemark_testing::KUBERNETES_NODE);
+    if !tidemark_testing::is_root() {
+        return tidemark_testing::skip("a node needs root");
+    }
+    let cluster = Cluster::nodes(3);
+    let host = cluster.kubernetes.host().unwrap();
+    let server = EmbeddedOptions { address: (host, 0).into(), ..EmbeddedOptions::default() };
+    let server = EmbeddedServer::start(server).unwrap();
+    let command = |document: &str| {
+        let path = cluster.place.write("objects.yaml", document);
+        cluster.command(None, &["run", path.to_str().unwrap(), "--on", "kubernetes", "--json"])
+    };
+    let run = |document: &str| Record::from(&command(document).output().unwrap().into());
+
+    // All nodes have drivers, and together they do what is asked for.
+    let record = run(&objects(&server, "", "total_operations: 4000"));
+    assert_eq!(record.state(), "completed", "{}", record.value);
+    let done: u64 =
+        ["get", "put"].map(|label| record.operation("main", label)["ok"].as_u64().unwrap()).iter().sum();
+    assert_eq!(done, 4000);
+    let seen = seen_on(&record);
+    let mut counts: Vec<_> = seen.values().map(Vec::len).collect();
+    counts.sort_unstable();
+    assert_eq!(
+        (seen.keys().map(String::as_str).collect::<Vec<_>>(), counts),
+        (vec!["lab", "lab-1", "lab-2"], vec![1, 1, 2])
+    );
+
+    // Volumes are on the node of their pod.
+    let record = run(
+        "name: files\nseed: 5\ndrivers: {use: 3, kubernetes: {cpu: 100m, memory: 128Mi, spread: one-per-node, \
+         seccomp: unconfined, volume: {class: local-path, size: 16Mi}}}\n\
+         target: {kind: file, path: /data/volume, size: 8MiB, per_driver: true}\nstages:\n- prepare: {}\n\
+         - name: main\n  load: {pattern: randread, block_size: 4KiB, total_operations: 3000}\n- cleanup: {}\n",
+    );
+    assert_eq!(record.state(), "completed", "{}", record.value);
+    assert_eq!(record.operation("main", "read")["ok"], 3000);
+    assert_eq!(seen_on(&record).values().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1]);
+
+    // A node is lost with its pods: its drivers are lost, the others go on, and the report has both.
+    let drivers = "on_loss: continue, lost_after: 5s, ";
+    let mut running = Process::start(command(&objects(&server, drivers, "rate: 100/s\n    for: 120s")));
+    running.wait_for("{\"event\":\"second\"");
+    sleep(Duration::from_secs(5));
+    let pods = pods_of_runs(&cluster.client).into_iter().filter(|pod| pod["spec"]["nodeName"] == "lab-2");
+    let lost: Vec<_> = pods.map(|pod| text(&pod["metadata"]["name"])).collect();
+    assert!(!lost.is_empty());
+    kill(&cluster, "lab-2");
+    wait("the end of the load", || {
+        running.said().lines().any(|line| line.starts_with("{\"event\":\"run\"")).then_some(())
+    });
+    let said = running.said();
+    let ended = said.lines().find(|line| line.starts_with("{\"event\":\"run\"")).unwrap();
+    let record = Record::from(&Output { code: 0, stdout: ended.to_owned(), stderr: String::new() });
+    let gone = record.value["drivers"].as_array().unwrap().iter().filter(|driver| !driver["lost"].is_null());
+    assert_eq!(gone.count(), lost.len(), "{}", record.value["drivers"]);
+    assert_eq!(
+        (record.stage("main")["state"].as_str(), &record.value["valid"]),
+        (Some("completed"), &json!(false))
+    );
+    assert!(!record.findings("driver-lost").is_empty(), "{}", record.value["findings"]);
+    let losses = record.value["losses"].to_string();
+    for phase in ["\"driver_lost\"", "\"node_not_ready\""] {
+        assert!(losses.contains(phase), "{phase}: {losses}");
+    }
+    assert!(losses.contains("node lab-2"), "{losses}");
+
+    // Nobody can say that the pods of a lost node have ended until it is back, and that is what the user is told. Then nothing is left.
+    running.child.wait().unwrap();
+    let said = running.said();
+    for pod in &lost {
+        assert!(said.contains(&format!("pod {pod} on lab-2")), "{said}");
+    }
+    assert!(said.contains("the node does not say that it has ended"), "{said}");
+    Kubernetes::up(&KubernetesOptions::new(cluster.kubernetes.dir()), &mut |_| {}).unwrap();
+    wait("removal", || pods_of_runs(&cluster.client).is_empty().then_some(()));
 }

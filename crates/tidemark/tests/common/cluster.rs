@@ -33,19 +33,28 @@ impl Cluster {
 
     /// A node without the image of the built binary.
     pub fn bare_node() -> Self {
-        let place = Place::new();
-        let options = KubernetesOptions { node: true, ..KubernetesOptions::new(place.path("lab")) };
-        Self::up(place, &options)
+        Self::bare(1)
     }
 
     /// A node, with the image of the built binary.
     pub fn node() -> Self {
-        let cluster = Self::bare_node();
+        Self::nodes(1)
+    }
+
+    /// So many nodes, all with the image of the built binary.
+    pub fn nodes(count: usize) -> Self {
+        let cluster = Self::bare(count);
         let archive = cluster.place.path("tidemark.tar");
         let packed = cluster.place.tidemark(&["kubernetes", "image", "-o", archive.to_str().unwrap()]);
         assert_eq!(packed.code, 0, "{}", packed.stderr);
         cluster.import(&archive);
         cluster
+    }
+
+    fn bare(nodes: usize) -> Self {
+        let place = Place::new();
+        let options = KubernetesOptions { nodes, ..KubernetesOptions::new(place.path("lab")) };
+        Self::up(place, &options)
     }
 
     fn up(place: Place, options: &KubernetesOptions) -> Self {
