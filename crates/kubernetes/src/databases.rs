@@ -127,14 +127,13 @@ impl Databases<'_> {
 
     fn pod(&self) -> PodSpec {
         let Servers { nodes, spread, user, .. } = self.servers;
-        let (affinity, topology_spread_constraints) = place::spread(*spread, self.run);
+        let (affinity, topology_spread_constraints) = place::placed(nodes, *spread, self.run);
         let empty = |name, medium| PodVolume { name, source: VolumeSource::EmptyDir { medium } };
         PodSpec {
             restart_policy: "Always",
             automount_service_account_token: false,
             enable_service_links: false,
             termination_grace_period_seconds: GRACE,
-            node_selector: nodes.iter().cloned().collect(),
             affinity,
             topology_spread_constraints,
             security_context: place::user(*user, Seccomp::RuntimeDefault),

@@ -159,13 +159,12 @@ impl Drivers<'_> {
             },
         ];
         volumes.extend(volume.as_ref().map(|volume| self.claim(volume)));
-        let (affinity, topology_spread_constraints) = place::spread(*spread, self.run);
+        let (affinity, topology_spread_constraints) = place::placed(nodes, *spread, self.run);
         PodSpec {
             restart_policy: "Never",
             automount_service_account_token: false,
             enable_service_links: false,
             termination_grace_period_seconds: GRACE,
-            node_selector: nodes.iter().cloned().collect(),
             affinity,
             topology_spread_constraints,
             security_context: self.user(),

@@ -2,6 +2,7 @@
 
 use crate::drivers::{MANAGED_BY, RUN};
 use crate::pods::{Seccomp, Spread};
+use crate::rook::{NodeAffinity, NodeSelector};
 use crate::workload::{
     Affinity, AntiAffinity, AntiAffinityTerm, Capabilities, ContainerSecurity, Labels, PodSecurity,
     SeccompProfile, Selector, SpreadConstraint,
@@ -19,23 +20,35 @@ pub(crate) fn selector(run: &str) -> Selector {
     Selector { match_labels: BTreeMap::from([(RUN, run.to_owned())]) }
 }
 
-/// How the pods of a run are spread.
-pub(crate) fn spread(spread: Spread, run: &str) -> (Option<Affinity>, Vec<SpreadConstraint>) {
-    let evenly = |topology_key| SpreadConstraint {
+/// Where the pods of a run may be, and how they are spread there: on nodes with these labels, of one that is named several times with any
+/// of its values.
+pub(crate) fn placed(
+    nodes: &[(String, String)],
+    spread: Spread,
+    run: &str,
+) -> (Option<Affinity>, Vec<SpreadConstraint>) {
+    let evenly = |topology_key, when_unsatisfiable, node_taints_policy| SpreadConstraint {
         max_skew: 1,
         topology_key,
-        when_unsatisfiable: "ScheduleAnyway",
+        when_unsatisfiable,
+        node_taints_policy,
         label_selector: selector(run),
     };
     let (zone, node) = ("topology.kubernetes.io/zone", "kubernetes.io/hostname");
-    match spread {
-        Spread::Nodes => (None, vec![evenly(node)]),
-        Spread::Zones => (None, vec![evenly(zone), evenly(node)]),
-        Spread::OnePerNode => {
-            let required = [AntiAffinityTerm { topology_key: node, label_selector: selector(run) }];
-            (Some(Affinity { pod_anti_affinity: AntiAffinity { required } }), Vec::new())
-        }
-    }
+    let over_nodes = || evenly(node, "ScheduleAnyway", None);
+    let constraints = match spread {
+        Spread::Nodes => vec![over_nodes()],
+        // As a wish it would be weighed against how busy nodes are. A zone without a node that takes pods is none.
+        Spread::Zones => vec![evenly(zone, "DoNotSchedule", Some("Honor")), over_nodes()],
+        Spread::OnePerNode => Vec::new(),
+    };
+    let apart = [AntiAffinityTerm { topology_key: node, label_selector: selector(run) }];
+    let affinity = Affinity {
+        node_affinity: (!nodes.is_empty()).then(|| NodeAffinity { required: NodeSelector::with(nodes) }),
+        pod_anti_affinity: (spread == Spread::OnePerNode).then_some(AntiAffinity { required: apart }),
+    };
+    let says_something = affinity.node_affinity.is_some() || affinity.pod_anti_affinity.is_some();
+    (says_something.then_some(affinity), constraints)
 }
 
 /// Pods of a user that is not root.

@@ -53,11 +53,15 @@ static CPU: Key<Parsed<Quantity>> = Key::new(
 .default("1");
 static MEMORY: Key<Parsed<Quantity>> =
     Key::new("memory", "Memory of each driver, requested and limit", SIZE).default("1Gi");
-pub(crate) static NODES: Key<OneOrList<Parsed<(String, String)>>> =
-    Key::new("nodes", "Labels that the nodes of the pods have", OneOrList(NODE_LABEL)).otherwise("any node");
+pub(crate) static NODES: Key<OneOrList<Parsed<(String, String)>>> = Key::new(
+    "nodes",
+    "Labels that the nodes of the pods have; of one that is named several times, any of its values",
+    OneOrList(NODE_LABEL),
+)
+.otherwise("any node");
 pub(crate) static SPREAD: Key<Word<Spread>> = Key::new(
     "spread",
-    "How the pods are spread: evenly over nodes if possible, evenly over zones and nodes if possible, or at most one on a node",
+    "How the pods are spread: evenly over nodes if possible; evenly over zones, and over their nodes if possible; or at most one on a node",
     Word(&[("nodes", Spread::Nodes), ("zones", Spread::Zones), ("one-per-node", Spread::OnePerNode)]),
 )
 .default("nodes");
@@ -193,7 +197,7 @@ pub struct Pods {
     pub cpu: Quantity,
     /// Memory of each: requested, and the limit.
     pub memory: Quantity,
-    /// Labels of the nodes that they may run on.
+    /// Labels of the nodes that they may run on: all names, and of each name any of its values.
     pub nodes: Vec<(String, String)>,
     /// How they are spread.
     pub spread: Spread,
@@ -248,7 +252,7 @@ pub enum Spread {
     /// Evenly over nodes, if possible.
     #[default]
     Nodes,
-    /// Evenly over zones, and over nodes, if possible.
+    /// Evenly over zones, and over their nodes if possible.
     Zones,
     /// At most one on a node.
     OnePerNode,

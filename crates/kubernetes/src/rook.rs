@@ -149,12 +149,12 @@ pub(crate) struct NodeSelector {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NodeTerm {
-    pub(crate) match_expressions: [NodeExpression; 1],
+    pub(crate) match_expressions: Vec<NodeExpression>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct NodeExpression {
-    pub(crate) key: &'static str,
+    pub(crate) key: String,
     pub(crate) operator: &'static str,
     pub(crate) values: Vec<String>,
 }
@@ -162,9 +162,20 @@ pub(crate) struct NodeExpression {
 impl NodeSelector {
     /// One of these nodes.
     pub(crate) fn any_of(nodes: &[String]) -> Self {
-        let expression =
-            NodeExpression { key: "kubernetes.io/hostname", operator: "In", values: nodes.to_vec() };
-        Self { node_selector_terms: [NodeTerm { match_expressions: [expression] }] }
+        let host = |node: &String| ("kubernetes.io/hostname".to_owned(), node.clone());
+        Self::with(&nodes.iter().map(host).collect::<Vec<_>>())
+    }
+
+    /// Nodes with these labels: of one that is named several times, any of its values.
+    pub(crate) fn with(labels: &[(String, String)]) -> Self {
+        let mut values: BTreeMap<&String, Vec<String>> = BTreeMap::new();
+        for (key, value) in labels {
+            values.entry(key).or_default().push(value.clone());
+        }
+        let expressions = values.into_iter();
+        let expressions =
+            expressions.map(|(key, values)| NodeExpression { key: key.clone(), operator: "In", values });
+        Self { node_selector_terms: [NodeTerm { match_expressions: expressions.collect() }] }
     }
 }
 

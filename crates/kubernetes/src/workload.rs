@@ -93,8 +93,6 @@ pub(crate) struct PodSpec {
     pub(crate) automount_service_account_token: bool,
     pub(crate) enable_service_links: bool,
     pub(crate) termination_grace_period_seconds: u32,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) node_selector: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) affinity: Option<Affinity>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -107,7 +105,10 @@ pub(crate) struct PodSpec {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Affinity {
-    pub(crate) pod_anti_affinity: AntiAffinity,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) node_affinity: Option<crate::rook::NodeAffinity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pod_anti_affinity: Option<AntiAffinity>,
 }
 
 #[derive(Debug, Serialize)]
@@ -135,6 +136,9 @@ pub(crate) struct SpreadConstraint {
     pub(crate) max_skew: u32,
     pub(crate) topology_key: &'static str,
     pub(crate) when_unsatisfiable: &'static str,
+    /// Whether nodes on which the pod may not run count as empty ones, which is usual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) node_taints_policy: Option<&'static str>,
     pub(crate) label_selector: Selector,
 }
 

@@ -67,10 +67,10 @@ pub enum Daemon {
     ControllerManager,
     /// What gives pods to nodes, `kube-scheduler`.
     Scheduler,
-    /// What runs the containers of the lab's node, `containerd`.
-    Containerd,
-    /// What runs the pods of the lab's node, `kubelet`.
-    Kubelet,
+    /// What runs the containers of a node: `containerd` of the first one, `containerd-N` of those after it.
+    Containerd(usize),
+    /// What runs the pods of a node: `kubelet` of the first one, `kubelet-N` of those after it.
+    Kubelet(usize),
     /// What makes volumes for claims, `local-path-provisioner`.
     Volumes,
 }
@@ -107,9 +107,12 @@ impl fmt::Display for Daemon {
             | Daemon::ApiServer
             | Daemon::ControllerManager
             | Daemon::Scheduler
-            | Daemon::Containerd
-            | Daemon::Kubelet
+            | Daemon::Containerd(0)
+            | Daemon::Kubelet(0)
             | Daemon::Volumes => formatter.write_str(self.program()),
+            Daemon::Containerd(number) | Daemon::Kubelet(number) => {
+                write!(formatter, "{}-{number}", self.program())
+            }
         }
     }
 }
@@ -162,17 +165,21 @@ impl Daemon {
             "kube-apiserver" => Some(Daemon::ApiServer),
             "kube-controller-manager" => Some(Daemon::ControllerManager),
             "kube-scheduler" => Some(Daemon::Scheduler),
-            "containerd" => Some(Daemon::Containerd),
-            "kubelet" => Some(Daemon::Kubelet),
+            "containerd" => Some(Daemon::Containerd(0)),
+            "kubelet" => Some(Daemon::Kubelet(0)),
             "local-path-provisioner" => Some(Daemon::Volumes),
             _ => {
                 let number = |kind: &str| name.strip_prefix(kind)?.parse().ok();
                 let osd = number("osd.").map(Daemon::Osd);
-                let gateway = || number("client.rgw.lab-").filter(|number| *number > 0).map(Daemon::Gateway);
+                let after = |kind: &str| number(kind).filter(|number| *number > 0);
+                let gateway = || after("client.rgw.lab-").map(Daemon::Gateway);
+                let containerd = || after("containerd-").map(Daemon::Containerd);
+                let kubelet = || after("kubelet-").map(Daemon::Kubelet);
                 let postgres = || number("postgres-").map(Daemon::Postgres);
                 let mariadb = || number("mariadb-").map(Daemon::Mariadb);
                 let worker = || number("worker-").map(Daemon::Worker);
-                osd.or_else(gateway).or_else(postgres).or_else(mariadb).or_else(worker)
+                let others = osd.or_else(gateway).or_else(postgres).or_else(mariadb).or_else(worker);
+                others.or_else(containerd).or_else(kubelet)
             }
         }
     }
@@ -194,8 +201,8 @@ impl Daemon {
             Daemon::ApiServer => "kube-apiserver",
             Daemon::ControllerManager => "kube-controller-manager",
             Daemon::Scheduler => "kube-scheduler",
-            Daemon::Containerd => "containerd",
-            Daemon::Kubelet => "kubelet",
+            Daemon::Containerd(_) => "containerd",
+            Daemon::Kubelet(_) => "kubelet",
             Daemon::Volumes => "local-path-provisioner",
         }
     }
@@ -236,12 +243,12 @@ impl Daemon {
             // All arguments are in the file.
             Daemon::Coordinator | Daemon::Worker(_) => return vec![joined("@", home.server_conf(self))],
             Daemon::Etcd => return vec!["--config-file".into(), home.server_conf(self).into()],
-            Daemon::Containerd => return vec!["--config".into(), home.server_conf(self).into()],
+            Daemon::Containerd(_) => return vec!["--config".into(), home.server_conf(self).into()],
             // They read none from a file, so we do. Without the file, none of their processes is known as ours.
             Daemon::ApiServer
             | Daemon::ControllerManager
             | Daemon::Scheduler
-            | Daemon::Kubelet
+            | Daemon::Kubelet(_)
             | Daemon::Volumes => {
                 let arguments = fs::read_to_string(home.server_conf(self)).unwrap_or_default();
                 return arguments.lines().map(Into::into).collect();
@@ -407,7 +414,13 @@ mod tests {
         assert_eq!(names, expected);
         all.extend([Daemon::Disk, Daemon::Postgres(10), Daemon::Mariadb(0)]);
         all.extend([Daemon::Coordinator, Daemon::Worker(1), Daemon::Etcd, Daemon::ApiServer]);
-        all.extend([Daemon::ControllerManager, Daemon::Scheduler, Daemon::Containerd, Daemon::Kubelet]);
+        all.extend([
+            Daemon::ControllerManager,
+            Daemon::Scheduler,
+            Daemon::Containerd(0),
+            Daemon::Containerd(2),
+        ]);
+        all.extend([Daemon::Kubelet(0), Daemon::Kubelet(2)]);
         all.push(Daemon::Volumes);
         assert!(all.iter().all(|daemon| Daemon::named(&daemon.to_string()) == Some(*daemon)));
         assert!(all.is_sorted(), "what needs another comes after it");

@@ -316,8 +316,8 @@ impl Home {
             | Daemon::ApiServer
             | Daemon::ControllerManager
             | Daemon::Scheduler
-            | Daemon::Containerd
-            | Daemon::Kubelet
+            | Daemon::Containerd(_)
+            | Daemon::Kubelet(_)
             | Daemon::Volumes => self.log(daemon),
             _ => self.logs().join(format!("{daemon}.err")),
         }

@@ -149,11 +149,11 @@ fn kubernetes_has_a_node_that_runs_pods_and_leaves_nothing() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().canonicalize().unwrap().join("lab");
     let _down = Down(dir.clone());
-    let options = KubernetesOptions { node: true, ..KubernetesOptions::new(&dir) };
+    let options = KubernetesOptions { nodes: 2, ..KubernetesOptions::new(&dir) };
     let kubernetes = Kubernetes::up(&options, &mut say).unwrap();
     let status = kubernetes.status().unwrap();
     assert!(status.is_up() && status.node_is_ready == Some(true), "{status:?}");
-    assert_eq!(status.daemons.len(), 7);
+    assert_eq!(status.daemons.len(), 9);
     let host = kubernetes.host().unwrap().to_string();
     assert!(!traces(&dir, &host).is_empty(), "the test finds what is there");
 

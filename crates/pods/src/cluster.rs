@@ -163,33 +163,42 @@ impl Cluster {
     /// Removes all that a run has made, and waits until it is gone, for at most `most`.
     ///
     /// # Errors
-    /// [`PodsError::Left`], if something is still there, or nobody could say whether it is.
+    /// [`PodsError::Left`], if something is still there, or nobody could say whether it is; [`PodsError::Ending`], if it is only pods whose
+    /// nodes do not say that they have ended.
     pub fn remove(&self, made: Made, run: &str, most: Duration) -> Result<(), PodsError> {
         let until = Instant::now() + most;
+        let namespace = || self.namespace().to_owned();
+        let left = |what, why| PodsError::Left { what, why, run: run.to_owned(), namespace: namespace() };
         loop {
-            let (what, why, is_over) = match self.try_remove(made, run) {
-                Ok(left) if left.is_empty() => return Ok(()),
-                Ok(left) => (left.join(", "), "it is still there".to_owned(), false),
+            let (error, is_over) = match self.try_remove(made, run) {
+                Ok(remains) if remains.is_empty() => return Ok(()),
+                Ok(remains) => match ending(&remains) {
+                    Some(pods) => (PodsError::Ending { pods, namespace: namespace() }, false),
+                    None => {
+                        let named: Vec<_> = remains.iter().map(Remains::name).collect();
+                        (left(named.join(", "), "it is still there".to_owned()), false)
+                    }
+                },
                 Err((doing, failure)) => {
                     let is_over = !failure.is_passing();
-                    (format!("what the run {run} made"), self.error(&doing, failure).to_string(), is_over)
+                    let why = self.error(&doing, failure).to_string();
+                    (left(format!("what the run {run} made"), why), is_over)
                 }
             };
             if is_over || Instant::now() >= until {
-                let (run, namespace) = (run.to_owned(), self.namespace().to_owned());
-                return Err(PodsError::Left { what, why, run, namespace });
+                return Err(error);
             }
             std::thread::sleep(AGAIN);
         }
     }
 
-    /// Has everything deleted that is there: what is left for now, or what could not be asked for.
-    fn try_remove(&self, made: Made, run: &str) -> Result<Vec<String>, (String, Failure)> {
-        let mut left = Vec::new();
+    /// Has everything deleted that is there: what remains for now, or what could not be asked for.
+    fn try_remove(&self, made: Made, run: &str) -> Result<Vec<Remains>, (String, Failure)> {
+        let mut remains = Vec::new();
         // What the owner owns goes with it: pods, and with them their claims.
         let owner = made.owner();
         if self.delete(owner, run)? {
-            left.push(format!("{} {run}", owner.name));
+            remains.push(Remains::Owner(format!("{} {run}", owner.name)));
         }
         for kind in made.owned() {
             self.delete(*kind, run)?;
@@ -205,12 +214,12 @@ impl Cluster {
             }
         }
         let pods: Vec<Pod> = self.of_run("pods", run).map_err(|failure| ("list pods".to_owned(), failure))?;
-        left.extend(pods.iter().map(|pod| format!("pod {}", pod.metadata.name)));
+        remains.extend(pods.into_iter().map(Remains::of));
         let claims: Vec<Claim> = self
             .of_run("persistentvolumeclaims", run)
             .map_err(|failure| ("list claims".to_owned(), failure))?;
-        left.extend(claims.iter().map(|claim| format!("claim {}", claim.metadata.name)));
-        Ok(left)
+        remains.extend(claims.into_iter().map(|claim| Remains::Claim(claim.metadata.name)));
+        Ok(remains)
     }
 
     /// Whether there is a storage class for `what`; nobody may be allowed to look.
@@ -278,10 +287,72 @@ impl Cluster {
     }
 }
 
+/// Something of a run that is there although it was deleted.
+enum Remains {
+    Owner(String),
+    /// A pod, and the node that has been told to end it.
+    Pod {
+        name: String,
+        ends_on: Option<String>,
+    },
+    Claim(String),
+}
+
+impl Remains {
+    fn of(pod: Pod) -> Self {
+        let is_to_end = pod.metadata.deletion_timestamp.is_some();
+        let ends_on = Some(pod.spec.node_name).filter(|node| is_to_end && !node.is_empty());
+        Remains::Pod { name: pod.metadata.name, ends_on }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Remains::Owner(name) => name.clone(),
+            Remains::Pod { name, .. } => format!("pod {name}"),
+            Remains::Claim(name) => format!("claim {name}"),
+        }
+    }
+}
+
+/// The pods, with their nodes, for which alone everything waits: each is to end, and its node does not say that it has. A claim goes after
+/// its pod.
+fn ending(remains: &[Remains]) -> Option<String> {
+    let mut pods = Vec::new();
+    for one in remains {
+        match one {
+            Remains::Claim(_) => {}
+            Remains::Pod { name, ends_on: Some(node) } => pods.push(format!("pod {name} on {node}")),
+            Remains::Pod { .. } | Remains::Owner(_) => return None,
+        }
+    }
+    (!pods.is_empty()).then(|| pods.join(", "))
+}
+
 /// What is there of a run.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) pods: Vec<Pod>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) events: Vec<Event>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn pods_that_end_are_told_from_what_does_not_go() {
+        let pod = |ends: bool, node: &str| {
+            let deleted = ends.then_some("2026-01-01T00:00:00Z");
+            let pod = json!({"metadata": {"name": "run-0", "deletionTimestamp": deleted}, "spec": {"nodeName": node}});
+            Remains::of(serde_json::from_value(pod).unwrap())
+        };
+        let claim = || Remains::Claim("run-0-data".to_owned());
+        assert_eq!(ending(&[pod(true, "n1"), claim()]).as_deref(), Some("pod run-0 on n1"));
+        assert_eq!(ending(&[pod(true, "n1"), pod(false, "n2")]), None);
+        assert_eq!(ending(&[pod(true, "n1"), Remains::Owner("Job run".to_owned())]), None);
+        assert_eq!(ending(&[pod(true, "")]), None, "no node has it");
+        assert_eq!(ending(&[claim()]), None);
+    }
 }

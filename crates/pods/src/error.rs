@@ -49,6 +49,17 @@ pub enum PodsError {
         /// Its namespace.
         namespace: String,
     },
+    /// Pods are to end, and nobody says that they have.
+    #[error(
+        "{pods} in the namespace {namespace}: deleted, but the node does not say that it has ended, as one that is lost; it goes when the node \
+         is back or is removed from the cluster, or with `kubectl delete pod --force`"
+    )]
+    Ending {
+        /// The pods, with their nodes.
+        pods: String,
+        /// Their namespace.
+        namespace: String,
+    },
 }
 
 /// Why a request failed; where its user has no right to it, with the rule of a Role in `namespace` that permits it.
@@ -66,6 +77,9 @@ impl PodsError {
         match removed {
             Err(Self::Left { what, why, run, namespace }) => {
                 Self::Left { what: format!("{self}; then {what}"), why, run, namespace }
+            }
+            Err(Self::Ending { pods, namespace }) => {
+                Self::Ending { pods: format!("{self}; then {pods}"), namespace }
             }
             _ => self,
         }

@@ -14,6 +14,8 @@ pub(crate) struct Trouble {
     pub(crate) text: String,
     /// How long it may last; `None`: as long as pods are waited for.
     pub(crate) patience: Option<Duration>,
+    /// Whether nothing is wrong yet: it takes its time.
+    is_usual: bool,
 }
 
 /// What keeps the `count` pods of a run from coming, the gravest first; `owner` is the kind of what makes them. Pods that run have no
@@ -21,22 +23,26 @@ pub(crate) struct Trouble {
 pub(crate) fn troubles(owner: &str, run: &str, count: u32, state: &State) -> Vec<Trouble> {
     let mut all: Vec<_> = state.pods.iter().filter_map(|pod| of_pod(pod, state)).collect();
     if state.pods.len() < count as usize {
-        all.push(lasting(match latest(&state.events, owner, run) {
-            Some(event) => format!("{owner} {run}: {}", said(event)),
-            None => format!("{owner} {run} has made {} of {count} pods", state.pods.len()),
-        }));
+        all.push(match latest(&state.events, owner, run) {
+            Some(event) => lasting(format!("{owner} {run}: {}", said(event))),
+            None => usual(format!("{owner} {run} has made {} of {count} pods", state.pods.len())),
+        });
     }
-    // Those that do not pass come first; the order of the others is that of the pods.
-    all.sort_by_key(|trouble| trouble.patience.unwrap_or(Duration::MAX));
+    // Those that do not pass come first, and those that nobody has to do anything about last; the order of the others is that of the pods.
+    all.sort_by_key(|trouble| (trouble.patience.unwrap_or(Duration::MAX), trouble.is_usual));
     all
 }
 
 fn lasting(text: String) -> Trouble {
-    Trouble { text, patience: None }
+    Trouble { text, patience: None, is_usual: false }
+}
+
+fn usual(text: String) -> Trouble {
+    Trouble { text, patience: None, is_usual: true }
 }
 
 fn for_good(text: String) -> Trouble {
-    Trouble { text, patience: Some(Duration::ZERO) }
+    Trouble { text, patience: Some(Duration::ZERO), is_usual: false }
 }
 
 /// What keeps one pod from coming.
@@ -67,7 +73,7 @@ pub(crate) fn of_pod(pod: &Pod, state: &State) -> Option<Trouble> {
         if patience.is_some() {
             let text =
                 format!("pod {name}: the image {} cannot be pulled ({reason}): {message}", container.image);
-            return Some(Trouble { text, patience });
+            return Some(Trouble { text, patience, is_usual: false });
         }
         if !matches!(reason, "ContainerCreating" | "PodInitializing" | "") {
             return Some(lasting(format!("pod {name}: {reason}: {message}")));
@@ -98,11 +104,14 @@ pub(crate) fn of_pod(pod: &Pod, state: &State) -> Option<Trouble> {
         }
         _ => {}
     }
-    Some(lasting(match (latest(&state.events, "Pod", name), unbound) {
-        (Some(event), _) => format!("pod {name}: {}", said(event)),
-        (None, Some((claim, _))) => format!("claim {claim} is not bound yet"),
-        (None, None) => format!("pod {name} is being started"),
-    }))
+    // What kept it from getting a node does so no longer.
+    let is_over = |event: &&Event| event.reason == "FailedScheduling" && !pod.spec.node_name.is_empty();
+    let event = latest(&state.events, "Pod", name).filter(|event| !is_over(event));
+    Some(match (event, unbound) {
+        (Some(event), _) => lasting(format!("pod {name}: {}", said(event))),
+        (None, Some((claim, _))) => usual(format!("claim {claim} is not bound yet")),
+        (None, None) => usual(format!("pod {name} is being started")),
+    })
 }
 
 /// How a container ended, and what it said last.
@@ -160,7 +169,9 @@ mod tests {
         };
         let unscheduled = json!({"phase": "Pending", "conditions": [
             {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available: 1 Insufficient cpu."}]});
+        let starting = json!({"metadata": {"name": "run-7-h"}, "spec": {"nodeName": "n"}, "status": {"phase": "Pending"}});
         let pods = json!([
+            starting,
             pod("run-0-a", &json!({"phase": "Running"})),
             pod("run-1-b", &unscheduled),
             pod("run-2-c", &waiting("ImagePullBackOff", "not found")),
@@ -211,6 +222,7 @@ mod tests {
             json!({"type": "Normal", "involvedObject": {"kind": "PersistentVolumeClaim", "name": "run-6-g-data"},
                 "reason": "ExternalProvisioning", "message": "Waiting", "lastTimestamp": "2026-01-01T00:00:09Z"}),
             warning("Pod", "run-3-d", "FailedMount", "secret \"run\" not found", "2026-01-01T00:00:00Z"),
+            warning("Pod", "run-7-h", "FailedScheduling", "it waits for its claim", "2026-01-01T00:00:00Z"),
             warning("Job", "run", "FailedCreate", "exceeded quota", "2026-01-01T00:00:00Z"),
         ]);
         let state = state(pods, claims, warnings);
@@ -221,11 +233,12 @@ mod tests {
             ("pod run-3-d: FailedMount: secret \"run\" not found", None),
             ("claim run-4-e-data is not bound: ProvisioningFailed: no room", None),
             ("claim run-6-g-data is not bound: ProvisioningFailed: no devices", None),
+            ("pod run-7-h is being started", None),
         ];
         let expected: Vec<_> =
             expected.into_iter().map(|(text, patience)| (text.to_owned(), patience)).collect();
-        assert_eq!(said(7, &state), expected);
+        assert_eq!(said(8, &state), expected);
         let missing = ("Job run: FailedCreate: exceeded quota".to_owned(), None);
-        assert_eq!(said(8, &state).last(), Some(&missing));
+        assert!(said(9, &state).contains(&missing));
     }
 }

@@ -47,7 +47,7 @@ impl Cluster {
         let place = Place::new();
         let dir = place.path("lab");
         let down = Down(dir.clone());
-        let options = KubernetesOptions { node: true, ..KubernetesOptions::new(dir) };
+        let options = KubernetesOptions { nodes: 1, ..KubernetesOptions::new(dir) };
         let kubernetes = Kubernetes::up(&options, &mut |text| eprintln!("  {text}")).unwrap();
         let cluster = Self { kubernetes, _down: down, place };
         let archive = cluster.place.path("tidemark.tar");

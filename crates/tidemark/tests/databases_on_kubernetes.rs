@@ -57,7 +57,7 @@ fn kubernetes_runs_database_servers_for_an_arm() {
     tidemark_testing::needs!(tidemark_testing::KUBERNETES_NODE);
     tidemark_testing::needs!(tidemark_testing::POSTGRES);
     let place = Place::new();
-    let options = KubernetesOptions { node: true, ..KubernetesOptions::new(place.path("lab")) };
+    let options = KubernetesOptions { nodes: 1, ..KubernetesOptions::new(place.path("lab")) };
     let node = Down(Kubernetes::up(&options, &mut |_| {}).unwrap());
     let kubernetes = &node.0;
     let (archive, name) = (place.path("postgres.tar"), "tidemark-postgres:test");

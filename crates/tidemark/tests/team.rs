@@ -226,7 +226,7 @@ fn kubernetes_has_a_controller_for_a_team_whose_reports_outlive_its_pod() {
         return tidemark_testing::skip("a node needs root");
     }
     let place = Place::new();
-    let options = KubernetesOptions { node: true, ..KubernetesOptions::new(place.path("lab")) };
+    let options = KubernetesOptions { nodes: 1, ..KubernetesOptions::new(place.path("lab")) };
     let node = Down(Kubernetes::up(&options, &mut |_| {}).unwrap());
     let kubernetes = &node.0;
     let archive = place.path("tidemark.tar");

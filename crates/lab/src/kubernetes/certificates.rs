@@ -11,17 +11,21 @@ use rcgen::{
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
 use super::node;
+use super::record::Shape;
 use crate::error::LabError;
 use crate::home::{self, Home};
 
 /// The group whose members may do everything.
 const ADMINISTRATORS: &str = "system:masters";
 
-/// The daemons of a node that sign in at the API server: the names of their files.
-pub(super) const CLIENTS: [&str; 3] = ["controller-manager", "scheduler", "node"];
+/// The daemons that nodes need and that sign in at the API server: the names of their files.
+pub(super) fn clients(shape: &Shape) -> Vec<String> {
+    let first = ["controller-manager", "scheduler"].map(str::to_owned).into_iter();
+    first.filter(|_| shape.nodes() > 0).chain((0..shape.nodes()).map(node::client)).collect()
+}
 
-/// Makes all certificates and keys of a lab whose servers listen on 127.0.0.1 and on the address given, unless they are there.
-pub(super) fn make(home: &Home, host: Ipv4Addr) -> Result<(), LabError> {
+/// Makes all certificates and keys of a lab, unless they are there. Its servers listen on 127.0.0.1 and on the addresses of its nodes.
+pub(super) fn make(home: &Home, shape: &Shape) -> Result<(), LabError> {
     let directory = home.certificates();
     if directory.is_dir() {
         return Ok(());
@@ -30,7 +34,7 @@ pub(super) fn make(home: &Home, host: Ipv4Addr) -> Result<(), LabError> {
     let confs = home.confs();
     home::make_directory(&confs)?;
     let work = tempfile::tempdir_in(&confs).map_err(LabError::file("make a directory in", &confs))?;
-    let pems = pems(host).map_err(|error| LabError::Certificates { why: error.to_string() })?;
+    let pems = pems(shape).map_err(|error| LabError::Certificates { why: error.to_string() })?;
     let made = work.path().join("certificates");
     home::make_directory(&made)?;
     for (name, pem) in pems {
@@ -40,7 +44,7 @@ pub(super) fn make(home: &Home, host: Ipv4Addr) -> Result<(), LabError> {
 }
 
 /// Names of files and their texts.
-fn pems(host: Ipv4Addr) -> Result<Vec<(String, String)>, rcgen::Error> {
+fn pems(shape: &Shape) -> Result<Vec<(String, String)>, rcgen::Error> {
     let mut all = Vec::new();
     let clients = authority("Tidemark lab")?;
     let etcd = authority("Tidemark lab, etcd")?;
@@ -52,12 +56,16 @@ fn pems(host: Ipv4Addr) -> Result<Vec<(String, String)>, rcgen::Error> {
         // What Kubernetes' own roles call them.
         ("controller-manager", "system:kube-controller-manager", None, &clients),
         ("scheduler", "system:kube-scheduler", None, &clients),
-        ("node", node::USER, Some("system:nodes"), &clients),
         ("etcd", "etcd", None, &etcd),
         ("etcd-client", "kube-apiserver", None, &etcd),
     ];
     for (file, name, group, authority) in issued {
-        let (certificate, key) = issue(name, group, host, authority)?;
+        let (certificate, key) = issue(name, group, shape.host(), authority)?;
+        all.extend([(format!("{file}.crt"), certificate), (format!("{file}.key"), key)]);
+    }
+    for number in 0..shape.nodes() {
+        let (file, user) = (node::client(number), node::user(number));
+        let (certificate, key) = issue(&user, Some("system:nodes"), shape.address(number), &clients)?;
         all.extend([(format!("{file}.crt"), certificate), (format!("{file}.key"), key)]);
     }
     // By which tokens of service accounts are signed.

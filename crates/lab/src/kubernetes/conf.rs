@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::certificates::CLIENTS;
+use super::certificates::clients;
 use super::node::Network;
 use super::record::Shape;
 use crate::daemon::Daemon;
@@ -17,8 +17,8 @@ pub(super) fn lay_out(home: &Home, shape: &Shape) -> Result<(), LabError> {
     for directory in [home.run(), home.logs(), home.confs(), home.etcd()] {
         home::make_directory(&directory)?;
     }
-    for client in CLIENTS.into_iter().filter(|_| shape.node.is_some()) {
-        home::write_private(Path::new(&identity(home, client)), &kubeconfig(home, shape, client))?;
+    for client in clients(shape) {
+        home::write_private(Path::new(&identity(home, &client)), &kubeconfig(home, shape, &client))?;
     }
     home::write_private(&home.kubeconfig(), &kubeconfig(home, shape, "admin"))
 }

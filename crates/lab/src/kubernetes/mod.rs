@@ -47,8 +47,8 @@ pub struct KubernetesOptions {
     pub dir: PathBuf,
     /// The API server's port on 127.0.0.1; usually a free one is chosen, and kept. With a node it is 443 of the node's address.
     pub port: Option<u16>,
-    /// Whether a new lab is to have a node. One that has a node keeps it.
-    pub node: bool,
+    /// How many nodes a new lab is to have, at most 8. One that has nodes keeps them.
+    pub nodes: usize,
     /// Where programs are looked for, in the form of the variable PATH, which it replaces.
     pub program_path: Option<OsString>,
 }
@@ -56,7 +56,7 @@ pub struct KubernetesOptions {
 impl KubernetesOptions {
     /// An API server without a node in the directory given.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), port: None, node: false, program_path: None }
+        Self { dir: dir.into(), port: None, nodes: 0, program_path: None }
     }
 }
 
@@ -78,7 +78,7 @@ pub struct KubernetesStatus {
     pub daemons: Vec<DaemonStatus>,
     /// Whether the API server says that it is ready.
     pub is_ready: bool,
-    /// Whether the node is ready for pods, if there is one.
+    /// Whether all nodes are ready for pods, if there are any.
     pub node_is_ready: Option<bool>,
     /// Where the API server listens.
     pub endpoint: String,
@@ -183,7 +183,11 @@ impl Kubernetes {
 
     /// What it is made of, in words for a report.
     pub fn labels(&self) -> Vec<(String, String)> {
-        let node = if self.shape.node.is_some() { "and one node" } else { "and no node" };
+        let node = match self.shape.nodes() {
+            0 => "and no node".to_owned(),
+            1 => "and one node".to_owned(),
+            several => format!("and {several} nodes"),
+        };
         vec![("Kubernetes".to_owned(), format!("{}, API server, etcd {node}", program::VERSION))]
     }
 
@@ -203,20 +207,24 @@ impl Kubernetes {
         variables
     }
 
-    /// Brings the images of an archive, of Docker's or OCI's form, to the node, and returns what was said of each. What is there
+    /// Brings the images of an archive, of Docker's or OCI's form, to all nodes, and returns what was said of each at the last one. What is there
     /// already stays as it is.
     ///
     /// # Errors
     /// [`LabError::NoNode`], [`LabError::NodeStopped`], and archives that cannot be read.
     pub fn import(&self, archive: &Path) -> Result<String, LabError> {
-        if self.shape.node.is_none() {
+        let Some(network) = self.shape.node else {
             return Err(LabError::NoNode { dir: self.dir().to_owned() });
-        }
-        if Daemon::Containerd.find(&self.home)?.is_none() {
-            return Err(LabError::NodeStopped { dir: self.dir().to_owned() });
-        }
+        };
         let archive = archive.canonicalize().map_err(LabError::file("find", archive))?;
-        node::import(&self.home, &Programs::installed(), &archive)
+        let mut said = String::new();
+        for number in 0..network.nodes() {
+            if Daemon::Containerd(number).find(&self.home)?.is_none() {
+                return Err(LabError::NodeStopped { dir: self.dir().to_owned() });
+            }
+            said = node::import(&self.home, number, &Programs::installed(), &archive)?;
+        }
+        Ok(said)
     }
 
     /// Asks the API server as its administrator: a method, a path with its query, and a body in JSON or YAML, if there is one.
@@ -258,7 +266,7 @@ impl Kubernetes {
     }
 
     fn daemons(&self) -> Vec<Daemon> {
-        let node = Node::daemons().into_iter().filter(|_| self.shape.node.is_some());
+        let node = self.node().map(|node| node.daemons()).unwrap_or_default();
         SERVERS.into_iter().chain(node).collect()
     }
 
@@ -341,7 +349,7 @@ fn prepare(
     // What has no record is taken for somebody else's.
     let access = Access { kubeconfig: home.kubeconfig() };
     Record { shape: shape.clone(), credentials: Some(access) }.save(home)?;
-    certificates::make(home, shape.host())?;
+    certificates::make(home, &shape)?;
     conf::lay_out(home, &shape)?;
     Ok((Kubernetes { home: home.clone(), shape }, programs))
 }

@@ -24,7 +24,7 @@ pub(crate) struct Shape {
     pub(super) etcd_port: u16,
     /// That on which etcd would listen for others of its kind.
     pub(super) peer_port: u16,
-    /// The network of the node; labs made before there could be one have none.
+    /// The network of the nodes; labs made before there could be one have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<Network>,
 }
@@ -47,11 +47,20 @@ impl Shape {
         has: Option<&Shape>,
     ) -> Result<Self, LabError> {
         let node = match has {
-            Some(has) if options.node && has.node.is_none() => {
+            Some(has) if options.nodes > 0 && has.node.is_none() => {
                 return Err(LabError::NoNode { dir: home.dir().to_owned() });
             }
+            Some(has) if options.nodes > 1 && options.nodes != has.nodes() => {
+                return Err(LabError::Differs {
+                    dir: home.dir().to_owned(),
+                    option: "the number of nodes",
+                    has: has.nodes().to_string(),
+                    asked: options.nodes.to_string(),
+                    advice: "`tidemark lab down kubernetes` removes it, for another one",
+                });
+            }
             Some(has) => has.node,
-            None => options.node.then(|| Network::choose(home)).transpose()?,
+            None => (options.nodes > 0).then(|| Network::choose(home, options.nodes)).transpose()?,
         };
         let mut others: Vec<u16> = options.port.into_iter().collect();
         let mut choose = |daemon, kept: Option<u16>| {
@@ -75,6 +84,16 @@ impl Shape {
             (None, None) => choose(Daemon::ApiServer, has.map(|has| has.port))?,
         };
         Ok(Self { port, etcd_port, peer_port, node })
+    }
+
+    /// How many nodes there are.
+    pub(super) fn nodes(&self) -> usize {
+        self.node.map_or(0, Network::nodes)
+    }
+
+    /// The address of a node.
+    pub(super) fn address(&self, number: usize) -> Ipv4Addr {
+        self.node.map_or(Ipv4Addr::LOCALHOST, |network| network.node(number))
     }
 
     /// The address on which the API server listens.
@@ -121,7 +140,7 @@ mod tests {
     use super::*;
 
     fn asked(home: &Home, node: bool, port: Option<u16>) -> KubernetesOptions {
-        KubernetesOptions { node, port, ..KubernetesOptions::new(home.dir()) }
+        KubernetesOptions { nodes: usize::from(node), port, ..KubernetesOptions::new(home.dir()) }
     }
 
     #[test]
@@ -141,6 +160,12 @@ mod tests {
         assert_eq!(with.ports().len(), 2, "the third is not of 127.0.0.1");
         let kept = Shape::new(&home, &asked(&home, false, None), Some(&with)).unwrap();
         assert_eq!(kept, with);
+        let three = KubernetesOptions { nodes: 3, ..asked(&home, false, None) };
+        let error = Shape::new(&home, &three, Some(&with)).unwrap_err().to_string();
+        assert!(error.contains("has the number of nodes 1, not 3; `tidemark lab down"), "{error}");
+        assert_eq!(Shape::new(&home, &three, None).unwrap().nodes(), 3);
+        let too_many = KubernetesOptions { nodes: 9, ..three };
+        assert!(Shape::new(&home, &too_many, None).unwrap_err().to_string().contains("1 to 8"));
         let error = Shape::new(&home, &asked(&home, true, Some(6443)), None).unwrap_err().to_string();
         assert!(error.contains("6443") && error.contains("443 with a node"), "{error}");
     }

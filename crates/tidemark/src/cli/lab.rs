@@ -127,6 +127,9 @@ pub(crate) struct LabUp {
     /// kubernetes: with a node, on which pods run with networks and volumes; requires root
     #[arg(long)]
     pub(crate) node: bool,
+    /// kubernetes: with so many nodes, 1 to 8; those after the first have a network, files and processes of their own
+    #[arg(long, value_name = "N", conflicts_with = "node")]
+    pub(crate) nodes: Option<usize>,
     #[command(flatten)]
     pub(crate) trino: LabTrino,
 }

@@ -31,16 +31,30 @@ impl Cluster {
         Self::up(place, &options)
     }
 
+    /// A node without the image of the built binary.
+    pub fn bare_node() -> Self {
+        Self::bare(1)
+    }
+
     /// A node, with the image of the built binary.
     pub fn node() -> Self {
-        let place = Place::new();
-        let options = KubernetesOptions { node: true, ..KubernetesOptions::new(place.path("lab")) };
-        let cluster = Self::up(place, &options);
+        Self::nodes(1)
+    }
+
+    /// So many nodes, all with the image of the built binary.
+    pub fn nodes(count: usize) -> Self {
+        let cluster = Self::bare(count);
         let archive = cluster.place.path("tidemark.tar");
         let packed = cluster.place.tidemark(&["kubernetes", "image", "-o", archive.to_str().unwrap()]);
         assert_eq!(packed.code, 0, "{}", packed.stderr);
         cluster.import(&archive);
         cluster
+    }
+
+    fn bare(nodes: usize) -> Self {
+        let place = Place::new();
+        let options = KubernetesOptions { nodes, ..KubernetesOptions::new(place.path("lab")) };
+        Self::up(place, &options)
     }
 
     fn up(place: Place, options: &KubernetesOptions) -> Self {
@@ -78,13 +92,19 @@ impl Cluster {
             }
             "Role" => of("apis/rbac.authorization.k8s.io/v1", "roles"),
             "RoleBinding" => of("apis/rbac.authorization.k8s.io/v1", "rolebindings"),
+            "Job" => of("apis/batch/v1", "jobs"),
             "Deployment" => of("apis/apps/v1", "deployments"),
             "DaemonSet" => of("apis/apps/v1", "daemonsets"),
             "StatefulSet" => of("apis/apps/v1", "statefulsets"),
             "ServiceAccount" => of("api/v1", "serviceaccounts"),
             "PersistentVolumeClaim" => of("api/v1", "persistentvolumeclaims"),
             "Secret" => of("api/v1", "secrets"),
+            "Service" => of("api/v1", "services"),
             "Pod" => of("api/v1", "pods"),
+            "Node" => "/api/v1/nodes".to_owned(),
+            "Lease" => "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases".to_owned(),
+            "PersistentVolume" => "/api/v1/persistentvolumes".to_owned(),
+            "StorageClass" => "/apis/storage.k8s.io/v1/storageclasses".to_owned(),
             other => panic!("{other}"),
         };
         self.client.create(&path, manifest).unwrap_or_else(|error| panic!("{path}: {error}"))

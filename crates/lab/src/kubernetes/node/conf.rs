@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::groups::Groups;
-use super::{BASE_IMAGE, NAME, Network, socket};
+use super::{BASE_IMAGE, Network, directory, name, socket};
 use crate::command::Programs;
 use crate::daemon::Daemon;
 use crate::error::LabError;
@@ -30,9 +30,9 @@ pub(super) fn write(
             let identity = identity(home, "scheduler");
             lines(&[("kubeconfig", identity), ("leader-elect", "false".into()), ("secure-port", "0".into())])
         }
-        Daemon::Kubelet => kubelet(home, network)?,
-        Daemon::Volumes => volumes(home)?,
-        _ => containerd(home, network, programs)?,
+        Daemon::Kubelet(number) => kubelet(home, network, number)?,
+        Daemon::Containerd(number) => containerd(home, network, number, programs)?,
+        _ => volumes(home, network)?,
     };
     home::write_private(&home.server_conf(daemon), &text)
 }
@@ -49,15 +49,16 @@ fn controller_manager(home: &Home) -> String {
     ])
 }
 
-fn kubelet(home: &Home, network: Network) -> Result<String, LabError> {
+fn kubelet(home: &Home, network: Network, number: usize) -> Result<String, LabError> {
     let resolver = home.confs().join("resolv.conf");
     // There is no name service for pods.
     home::write_private(&resolver, "")?;
-    let endpoint = format!("unix://{}", socket(home).display());
+    let endpoint = format!("unix://{}", socket(home, number).display());
+    let (identity_name, address) = (super::client(number), network.node(number));
     let settings = json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        "address": network.host(),
+        "address": address,
         "healthzPort": 0,
         "authentication": {
             "anonymous": {"enabled": false},
@@ -65,11 +66,11 @@ fn kubelet(home: &Home, network: Network) -> Result<String, LabError> {
             "x509": {"clientCAFile": pem(home, "ca.crt")},
         },
         "authorization": {"mode": "Webhook"},
-        "tlsCertFile": pem(home, "node.crt"),
-        "tlsPrivateKeyFile": pem(home, "node.key"),
+        "tlsCertFile": pem(home, &format!("{identity_name}.crt")),
+        "tlsPrivateKeyFile": pem(home, &format!("{identity_name}.key")),
         "containerRuntimeEndpoint": endpoint,
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": format!("/{}", Groups::of(home).name()),
+        "cgroupRoot": format!("/{}", Groups::of_node(home, number).name()),
         "failCgroupV1": false,
         "failSwapOn": false,
         "resolvConf": resolver,
@@ -83,16 +84,17 @@ fn kubelet(home: &Home, network: Network) -> Result<String, LabError> {
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%", "nodefs.inodesFree": "1%"},
     });
     Ok(lines(&[
-        ("config", file(home, "kubelet.json", &settings)?),
-        ("kubeconfig", identity(home, "node")),
-        ("hostname-override", NAME.into()),
-        ("node-ip", network.host().to_string()),
+        ("config", file(home, &format!("{}.json", Daemon::Kubelet(number)), &settings)?),
+        ("kubeconfig", identity(home, &identity_name)),
+        ("hostname-override", name(number)),
+        ("node-ip", address.to_string()),
     ]))
 }
 
-fn volumes(home: &Home) -> Result<String, LabError> {
+fn volumes(home: &Home, network: Network) -> Result<String, LabError> {
+    let of_node = |number| json!({"node": name(number), "paths": [directory(home, number).join("volumes")]});
     let paths = json!({
-        "nodePathMap": [{"node": NAME, "paths": [home.node().join("volumes")]}],
+        "nodePathMap": (0..network.nodes()).map(of_node).collect::<Vec<_>>(),
         "setupCommand": "/bin/make-volume",
         "teardownCommand": "/bin/remove-volume",
     });
@@ -119,10 +121,10 @@ fn volumes(home: &Home) -> Result<String, LabError> {
     Ok(format!("start\n{options}"))
 }
 
-fn containerd(home: &Home, network: Network, programs: &Programs) -> Result<String, LabError> {
-    let networks = home.confs().join("networks");
+fn containerd(home: &Home, network: Network, number: usize, programs: &Programs) -> Result<String, LabError> {
+    let networks = directory(home, number).join("network-plugins");
     home::make_directory(&networks)?;
-    home::write_private(&networks.join("lab.conflist"), &network.plugins(home).to_string())?;
+    home::write_private(&networks.join("lab.conflist"), &network.plugins(home, number).to_string())?;
     let runtime = "plugins.'io.containerd.grpc.v1.cri'";
     Ok(format!(
         "version = 2\nroot = '{root}'\n\
@@ -133,8 +135,8 @@ fn containerd(home: &Home, network: Network, programs: &Programs) -> Result<Stri
          [{runtime}.cni]\nbin_dir = '{plugins}'\nconf_dir = '{networks}'\n\
          [{runtime}.containerd.runtimes.runc]\nruntime_type = 'io.containerd.runc.v2'\n\
          [{runtime}.containerd.runtimes.runc.options]\nBinaryName = '{runc}'\n",
-        root = home.node().join("containerd").display(),
-        socket = socket(home).display(),
+        root = directory(home, number).join("containerd").display(),
+        socket = socket(home, number).display(),
         plugins = plugins()?.display(),
         networks = networks.display(),
         runc = programs.path("runc")?.display(),

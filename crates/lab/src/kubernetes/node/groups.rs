@@ -33,9 +33,17 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Those of a lab, made or not.
+    /// Those of a lab, made or not. They are those of its first node, too, and above those of the others.
     pub(super) fn of(home: &Home) -> Self {
         Self { name: home.mark() }
+    }
+
+    /// Those of a node.
+    pub(super) fn of_node(home: &Home, number: usize) -> Self {
+        match number {
+            0 => Self::of(home),
+            _ => Self { name: format!("{}/{}", home.mark(), super::name(number)) },
+        }
     }
 
     /// The name of the group, as kubelet takes it.

@@ -25,9 +25,6 @@ use crate::watch::Watch;
 pub(crate) use network::Network;
 pub(crate) use place::Place;
 
-/// The node's name, and as whom it signs in at the API server.
-const NAME: &str = "lab";
-pub(super) const USER: &str = "system:node:lab";
 /// The image that every pod's sandbox and the provisioner's helpers run, made of this machine's own files.
 const BASE_IMAGE: &str = "tidemark.invalid/lab/base:1";
 /// What it has, from this machine: what a shell script needs to look around.
@@ -38,7 +35,7 @@ const IMPORT: Duration = Duration::from_secs(600);
 /// The namespace in which containerd keeps what is Kubernetes'.
 const NAMESPACE: &str = "k8s.io";
 
-/// A node of its own for a lab's API server.
+/// The nodes of a lab's API server: the first is this machine, the others are as machines beside it.
 pub(super) struct Node<'a> {
     pub(super) kubernetes: &'a Kubernetes,
     pub(super) network: Network,
@@ -46,36 +43,47 @@ pub(super) struct Node<'a> {
 
 impl Node<'_> {
     /// Its daemons, in the order of their start.
-    pub(super) fn daemons() -> [Daemon; 5] {
-        [Daemon::ControllerManager, Daemon::Scheduler, Daemon::Containerd, Daemon::Kubelet, Daemon::Volumes]
+    pub(super) fn daemons(&self) -> Vec<Daemon> {
+        let of_each = |daemon: fn(usize) -> Daemon| (0..self.network.nodes()).map(daemon);
+        let first = [Daemon::ControllerManager, Daemon::Scheduler].into_iter();
+        let first = first.chain(of_each(Daemon::Containerd)).chain(of_each(Daemon::Kubelet));
+        first.chain([Daemon::Volumes]).collect()
     }
 
     /// Starts what does not run, and waits until the node is ready for pods. The API server must be up.
     pub(super) fn start(&self, programs: &Programs, watch: &mut Watch<'_>) -> Result<(), LabError> {
         let home = &self.kubernetes.home;
-        let place = Place::make(home, programs)?;
+        let numbers = 0..self.network.nodes();
+        let place = |number| Place::make(home, self.network, number, programs);
+        let places = numbers.clone().map(place).collect::<Result<Vec<_>, _>>()?;
         // What a kubelet that has ended has said stands for a while.
-        let gone = Daemon::Kubelet.find(home)?.is_none().then(|| self.heartbeat()).flatten();
-        for daemon in Self::daemons() {
+        let said = |number| {
+            let has_ended = Daemon::Kubelet(number).find(home)?.is_none();
+            Ok(has_ended.then(|| self.heartbeat(number)).flatten())
+        };
+        let gone = numbers.clone().map(said).collect::<Result<Vec<_>, LabError>>()?;
+        for daemon in self.daemons() {
             if let Some(process) = daemon.find(home)? {
                 watch.keep(daemon, process)?;
                 continue;
             }
             conf::write(home, self.network, programs, daemon)?;
             let under = match daemon {
-                Daemon::Containerd | Daemon::Kubelet => Under::Node(&place),
+                Daemon::Containerd(number) | Daemon::Kubelet(number) => Under::Node(&places[number]),
                 _ => Under::Us,
             };
             watch.start(daemon, under)?;
-            if daemon == Daemon::Containerd {
-                let listens = || UnixStream::connect(socket(home)).is_ok();
+            if let Daemon::Containerd(number) = daemon {
+                let listens = || UnixStream::connect(socket(home, number)).is_ok();
                 watch.await_ready(daemon, READY, "does not listen", listens)?;
-                bring_base(home, programs)?;
+                bring_base(home, number, programs)?;
             }
         }
-        watch.await_ready(Daemon::Kubelet, READY, "does not make the node ready", || {
-            self.heartbeat().is_some_and(|heartbeat| Some(heartbeat) != gone)
-        })?;
+        for (number, gone) in numbers.zip(gone) {
+            watch.await_ready(Daemon::Kubelet(number), READY, "does not make the node ready", || {
+                self.heartbeat(number).is_some_and(|heartbeat| Some(heartbeat) != gone)
+            })?;
+        }
         self.kubernetes.put("/apis/storage.k8s.io/v1/storageclasses", &storage_class())?;
         // Without these no pod can be made.
         let ready = ["serviceaccounts/default", "configmaps/kube-root-ca.crt"];
@@ -84,14 +92,14 @@ impl Node<'_> {
         watch.await_ready(Daemon::ControllerManager, READY, "does not make service accounts", has_all)
     }
 
-    /// Whether it says that it is ready for pods.
+    /// Whether all say that they are ready for pods.
     pub(super) fn is_ready(&self) -> bool {
-        self.heartbeat().is_some()
+        (0..self.network.nodes()).all(|number| self.heartbeat(number).is_some())
     }
 
-    /// When it last said that it is ready for pods, if that is what it said.
-    fn heartbeat(&self) -> Option<String> {
-        let answer = self.kubernetes.ask("GET", &format!("/api/v1/nodes/{NAME}"), None).ok()?;
+    /// When a node last said that it is ready for pods, if that is what it said.
+    fn heartbeat(&self, number: usize) -> Option<String> {
+        let answer = self.kubernetes.ask("GET", &format!("/api/v1/nodes/{}", name(number)), None).ok()?;
         let node: Value = serde_json::from_str(&answer.body).ok()?;
         let conditions = node["status"]["conditions"].as_array()?;
         let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
@@ -115,22 +123,56 @@ pub(super) fn release(home: &Home, programs: &Programs) -> Result<(), LabError> 
     network::remove(home, programs)
 }
 
-/// Brings the images of an archive in, and returns what containerd says of them. Those that are there already stay as they are.
-pub(super) fn import(home: &Home, programs: &Programs, archive: &Path) -> Result<String, LabError> {
-    let address = socket(home);
+/// The name of a node.
+fn name(number: usize) -> String {
+    match number {
+        0 => "lab".to_owned(),
+        _ => format!("lab-{number}"),
+    }
+}
+
+/// As whom a node signs in at the API server.
+pub(super) fn user(number: usize) -> String {
+    format!("system:node:{}", name(number))
+}
+
+/// The name of the files with a node's certificate and key.
+pub(super) fn client(number: usize) -> String {
+    match number {
+        0 => "node".to_owned(),
+        _ => format!("node-{number}"),
+    }
+}
+
+/// What a node keeps.
+fn directory(home: &Home, number: usize) -> PathBuf {
+    match number {
+        0 => home.node(),
+        _ => home.node().join(name(number)),
+    }
+}
+
+/// Brings the images of an archive to a node, and returns what containerd says of them. Those that are there already stay as they are.
+pub(super) fn import(
+    home: &Home,
+    number: usize,
+    programs: &Programs,
+    archive: &Path,
+) -> Result<String, LabError> {
+    let address = socket(home, number);
     let words = ["--address".as_ref(), address.as_os_str()].into_iter();
     let words = words.chain(["--namespace", NAMESPACE, "images", "import"].map(AsRef::as_ref));
     let words: Vec<&std::ffi::OsStr> = words.chain([archive.as_os_str()]).collect();
     programs.run("ctr", &words, IMPORT)
 }
 
-/// Where containerd listens.
-fn socket(home: &Home) -> PathBuf {
-    home.run().join("containerd.sock")
+/// Where the containerd of a node listens.
+fn socket(home: &Home, number: usize) -> PathBuf {
+    home.run().join(format!("{}.sock", Daemon::Containerd(number)))
 }
 
-/// Makes the base image and brings it in.
-fn bring_base(home: &Home, programs: &Programs) -> Result<(), LabError> {
+/// Makes the base image and brings it to a node.
+fn bring_base(home: &Home, number: usize, programs: &Programs) -> Result<(), LabError> {
     let mut image = Image::new(BASE_IMAGE).entrypoint(&["/bin/sleep", "infinity"]).variable("PATH", "/bin");
     for name in BASE_PROGRAMS {
         image.program(&programs.path(name)?, Path::new("/bin").join(name))?;
@@ -140,7 +182,7 @@ fn bring_base(home: &Home, programs: &Programs) -> Result<(), LabError> {
     image.directory("/tmp", 0o1777);
     let archive = home.node().join("base.tar");
     image.write(&archive)?;
-    import(home, programs, &archive)?;
+    import(home, number, programs, &archive)?;
     home::remove(&archive)
 }
 

@@ -2,11 +2,14 @@
 //!
 //! The bridge's address is the machine's for the pods, and the only one that the node's servers listen on. It is also the first
 //! address of services, which Kubernetes gives to its API server and tells every pod: so pods find it there without a proxy.
+//! Nodes after the first one have a network namespace of their own, with a bridge that is connected to the lab's: all pods are on one network.
 //! Nothing is forwarded and no firewall is touched: pods reach each other and this machine, and only pods in the machine's own
 //! network (`hostNetwork`) reach others.
 
+use std::ffi::OsString;
 use std::fs;
 use std::net::Ipv4Addr;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,36 +25,64 @@ const FIRST: u32 = 0x0AF0_0000;
 const NETWORKS: u32 = 1 << (PREFIX - 12);
 /// How many bits of an address name the network.
 const PREFIX: u32 = 22;
+/// The addresses of pods, by their distance from the first one.
+const PODS: Range<usize> = 256..1023;
 /// The machine's routes: a name, then a destination, and the mask as the eighth word, in the processor's order of bytes.
 const ROUTES: &str = "/proc/net/route";
 /// Where the kernel lists network interfaces.
 const INTERFACES: &str = "/sys/class/net";
+/// The most nodes of a lab: their numbers have one digit in the names of interfaces.
+const MOST_NODES: usize = 8;
 /// How long a command on an interface may take.
 const COMMAND: Duration = Duration::from_secs(30);
 
-/// A network of 1024 addresses: the first quarter is for services, the first of them the machine's own; the rest is for pods.
+/// A network of 1024 addresses: the first quarter is for services, the first of them those of the nodes; the rest is for pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Network {
     /// The address that names it.
     first: Ipv4Addr,
+    /// How many nodes share it; labs made before there could be several have one.
+    #[serde(default = "one")]
+    nodes: usize,
+}
+
+fn one() -> usize {
+    1
 }
 
 impl Network {
-    /// A free one. The search begins at a place that depends on the lab, as that for ports does.
-    pub(crate) fn choose(home: &Home) -> Result<Self, LabError> {
+    /// A free one for so many nodes. The search begins at a place that depends on the lab, as that for ports does.
+    pub(crate) fn choose(home: &Home, nodes: usize) -> Result<Self, LabError> {
+        if !(1..=MOST_NODES).contains(&nodes) {
+            return Err(LabError::BadOption {
+                option: "the number of nodes",
+                value: nodes as u64,
+                allowed: "1 to 8",
+            });
+        }
         let taken = routes();
         let begin = u32::try_from(home.hash() % u64::from(NETWORKS)).unwrap_or_default();
         let mut all = (begin..NETWORKS).chain(0..begin);
         let free = all.find_map(|number| {
-            let network = Self { first: Ipv4Addr::from_bits(FIRST + (number << (32 - PREFIX))) };
+            let network = Self { first: Ipv4Addr::from_bits(FIRST + (number << (32 - PREFIX))), nodes };
             (!taken.iter().any(|route| network.meets(*route))).then_some(network)
         });
         free.ok_or(LabError::NoFreeNetwork)
     }
 
-    /// The machine's address.
+    /// The machine's address, which is that of the first node.
     pub(crate) fn host(self) -> Ipv4Addr {
-        self.at(1)
+        self.node(0)
+    }
+
+    /// The address of a node.
+    pub(crate) fn node(self, number: usize) -> Ipv4Addr {
+        self.at(1 + number)
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn nodes(self) -> usize {
+        self.nodes
     }
 
     /// The addresses of services.
@@ -64,16 +95,17 @@ impl Network {
         format!("{}/{PREFIX}", self.first)
     }
 
-    fn at(self, offset: u32) -> Ipv4Addr {
-        Ipv4Addr::from_bits(self.first.to_bits() + offset)
+    fn at(self, offset: usize) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.first.to_bits() + offset as u32)
     }
 
-    /// What the plugins of the container network interface are told.
-    pub(super) fn plugins(self, home: &Home) -> Value {
+    /// What the plugins of the container network interface of a node are told.
+    pub(super) fn plugins(self, home: &Home, number: usize) -> Value {
+        let begin = |number| PODS.start + number * PODS.len() / self.nodes;
         let pods = json!({
             "subnet": self.range(),
-            "rangeStart": self.at(256),
-            "rangeEnd": self.at(1022),
+            "rangeStart": self.at(begin(number)),
+            "rangeEnd": self.at(begin(number + 1) - 1),
             "gateway": self.host(),
         });
         let addresses = json!({"type": "host-local", "ranges": [[pods]], "routes": [{"dst": "0.0.0.0/0"}]});
@@ -88,15 +120,60 @@ impl Network {
             if routes().into_iter().any(|route| self.meets(route)) {
                 return Err(LabError::NetworkTaken { range: self.range() });
             }
-            // Without an address of its own, a bridge takes that of a pod, and changes it when that goes.
-            let [_, b, c, _] = self.first.octets();
-            let hardware = format!("02:54:4d:{b:02x}:{c:02x}:01");
-            let words = ["link", "add", &name, "address", &hardware, "type", "bridge"];
+            let words = ["link", "add", &name, "address", &self.hardware(0), "type", "bridge"];
             programs.run("ip", &words, COMMAND)?;
         }
         let address = format!("{}/{PREFIX}", self.host());
         programs.run("ip", &["address", "replace", &address, "dev", &name], COMMAND)?;
         programs.run("ip", &["link", "set", &name, "up"], COMMAND).map(drop)
+    }
+
+    /// Makes the bridge of a node in a network namespace that has just been made, and connects it to the lab's.
+    pub(super) fn connect(
+        self,
+        home: &Home,
+        number: usize,
+        space: &Path,
+        programs: &Programs,
+    ) -> Result<(), LabError> {
+        let (bridge, outside, inside) = (home.short_mark(), link(home, number), "uplink");
+        // What is left of an earlier one goes with its namespace, but not at once.
+        disconnect(home, number, programs)?;
+        let space_name = space.to_string_lossy();
+        let words = [
+            "link",
+            "add",
+            &outside,
+            "master",
+            &bridge,
+            "type",
+            "veth",
+            "peer",
+            inside,
+            "netns",
+            &space_name,
+        ];
+        programs.run("ip", &words, COMMAND)?;
+        programs.run("ip", &["link", "set", &outside, "up"], COMMAND)?;
+        let address = format!("{}/{PREFIX}", self.node(number));
+        let there = |words: &[&str]| {
+            let mut into = OsString::from("--net=");
+            into.push(space);
+            let words = std::iter::once("ip").chain(words.iter().copied()).map(OsString::from);
+            let words: Vec<_> = std::iter::once(into).chain(words).collect();
+            programs.run("nsenter", &words, COMMAND).map(drop)
+        };
+        there(&["link", "set", "lo", "up"])?;
+        there(&["link", "add", &bridge, "address", &self.hardware(number), "type", "bridge"])?;
+        there(&["link", "set", inside, "master", &bridge, "up"])?;
+        there(&["address", "add", &address, "dev", &bridge])?;
+        there(&["link", "set", &bridge, "up"])
+    }
+
+    /// The hardware address of a node's bridge. Without one of its own, a bridge takes that of a pod, and changes it when that goes.
+    fn hardware(self, number: usize) -> String {
+        let [_, b, c, _] = self.first.octets();
+        format!("02:54:4d:{b:02x}:{c:02x}:{:02x}", 1 + number)
     }
 
     fn meets(self, (destination, mask): (u32, u32)) -> bool {
@@ -105,8 +182,22 @@ impl Network {
     }
 }
 
-/// Removes the bridge of a lab, if there is one. What was connected to it must be gone.
+/// The lab's end of the link to a node.
+fn link(home: &Home, number: usize) -> String {
+    home.short_mark().replacen("tm", &format!("t{number}"), 1)
+}
+
+fn disconnect(home: &Home, number: usize, programs: &Programs) -> Result<(), LabError> {
+    let link = link(home, number);
+    match exists(&link) {
+        true => programs.run("ip", &["link", "delete", &link], COMMAND).map(drop),
+        false => Ok(()),
+    }
+}
+
+/// Removes the bridge of a lab and the links to its nodes, if there are any. What was connected to it must be gone.
 pub(super) fn remove(home: &Home, programs: &Programs) -> Result<(), LabError> {
+    (1..MOST_NODES).try_for_each(|number| disconnect(home, number, programs))?;
     let name = home.short_mark();
     if !exists(&name) {
         return Ok(());
@@ -136,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_network_has_room_for_services_and_pods() {
-        let network = Network { first: Ipv4Addr::new(10, 250, 8, 0) };
+        let network = Network { first: Ipv4Addr::new(10, 250, 8, 0), nodes: 1 };
         assert_eq!(network.host(), Ipv4Addr::new(10, 250, 8, 1));
         assert_eq!(
             (network.services().as_str(), network.range().as_str()),
@@ -147,8 +238,32 @@ mod tests {
     }
 
     #[test]
+    fn pods_of_each_node_have_addresses_of_their_own() {
+        let place = tempfile::tempdir().unwrap();
+        let home = Home::prepare(&place.path().join("lab")).unwrap();
+        let ranges = |nodes| {
+            let network = Network { first: Ipv4Addr::new(10, 250, 8, 0), nodes };
+            let range = |number| {
+                let plugins = network.plugins(&home, number);
+                let range = &plugins["plugins"][0]["ipam"]["ranges"][0][0];
+                ["rangeStart", "rangeEnd"].map(|end| range[end].as_str().unwrap().to_owned())
+            };
+            (0..nodes).map(range).collect::<Vec<_>>()
+        };
+        assert_eq!(ranges(1), [["10.250.9.0", "10.250.11.254"]]);
+        let three = [
+            ["10.250.9.0", "10.250.9.254"],
+            ["10.250.9.255", "10.250.10.254"],
+            ["10.250.10.255", "10.250.11.254"],
+        ];
+        assert_eq!(ranges(3), three);
+        let old: Network = serde_json::from_str(r#"{"first": "10.250.8.0"}"#).unwrap();
+        assert_eq!((old.nodes(), old.node(0), old.node(2)), (1, old.host(), Ipv4Addr::new(10, 250, 8, 3)));
+    }
+
+    #[test]
     fn networks_of_others_are_kept_clear_of() {
-        let network = Network { first: Ipv4Addr::new(10, 250, 8, 0) };
+        let network = Network { first: Ipv4Addr::new(10, 250, 8, 0), nodes: 1 };
         let meets = |text: &str, prefix: u32| {
             let address: Ipv4Addr = text.parse().unwrap();
             network.meets((address.to_bits(), u32::MAX << (32 - prefix)))

@@ -3,7 +3,7 @@
 //! containerd, kubelet and the plugins for networks insist on certain directories. In the node's mount namespace those are the
 //! lab's, and everything that they mount is seen there and nowhere else: two labs do not meet, nothing is written outside of the lab's
 //! directory, and when the last process is gone, so are all mounts. kubelet would also set parameters of the kernel for the whole
-//! machine; here it finds them set already.
+//! machine; here it finds them set already. Nodes after the first one have a network of their own as well.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use super::Network;
 use super::groups::Groups;
 use crate::command::Programs;
 use crate::error::LabError;
@@ -48,16 +49,26 @@ const MOUNT: &str = r#"mount --make-rshared /; while [ $# -gt 0 ]; do mount --bi
 pub(crate) struct Place {
     /// The mount namespace.
     space: PathBuf,
+    /// The network namespace, if it is not the machine's.
+    network: Option<PathBuf>,
     /// What takes the number of a process of the node.
     members: PathBuf,
 }
 
 impl Place {
-    /// Makes it, unless it is there.
-    pub(super) fn make(home: &Home, programs: &Programs) -> Result<Self, LabError> {
-        let members = Groups::of(home).make()?;
+    /// Makes that of a node, unless it is there.
+    pub(super) fn make(
+        home: &Home,
+        addresses: Network,
+        number: usize,
+        programs: &Programs,
+    ) -> Result<Self, LabError> {
+        let members = Groups::of_node(home, number).make()?;
         let parent = spaces(home);
-        let space = parent.join("mounts");
+        let (space, network) = match number {
+            0 => (parent.join("mounts"), None),
+            _ => (parent.join(format!("mounts-{number}")), Some(parent.join(format!("network-{number}")))),
+        };
         if !mounts::is_mounted(&space) {
             home::make_directory(&parent)?;
             let run = |words: &[&OsStr]| programs.run("mount", words, COMMAND).map(drop);
@@ -65,39 +76,61 @@ impl Place {
                 run(&["--bind".as_ref(), parent.as_ref(), parent.as_ref()])?;
             }
             run(&["--make-private".as_ref(), parent.as_ref()])?;
-            fs::write(&space, "").map_err(LabError::file("write", &space))?;
-            let pairs = prepare(home)?;
-            let mut keep = OsString::from("--mount=");
-            keep.push(&space);
+            let pairs = prepare(home, number)?;
+            let mut keep = Vec::new();
+            for (kind, file) in spaces_of(&space, network.as_deref()) {
+                fs::write(file, "").map_err(LabError::file("write", file))?;
+                keep.push(joined(kind, file));
+            }
             let words = ["--propagation=slave", "/bin/sh", "-ec", MOUNT, "sh"].map(Into::into);
             let paths = pairs.into_iter().flat_map(|(from, to)| [from.into_os_string(), to.into_os_string()]);
-            let words: Vec<OsString> = std::iter::once(keep).chain(words).chain(paths).collect();
-            if let Err(error) = programs.run("unshare", &words, COMMAND) {
-                // Half of the mounts must not be taken for all.
-                mounts::release_below(&parent, programs)?;
+            let words: Vec<OsString> = keep.into_iter().chain(words).chain(paths).collect();
+            let made = programs.run("unshare", &words, COMMAND).and_then(|_| match &network {
+                Some(network) => addresses.connect(home, number, network, programs),
+                None => Ok(()),
+            });
+            if let Err(error) = made {
+                // Half of it must not be taken for all.
+                for (_, file) in spaces_of(&space, network.as_deref()) {
+                    mounts::release_below(file, programs)?;
+                }
                 return Err(error);
             }
         }
-        Ok(Self { space, members })
+        Ok(Self { space, network, members })
     }
 
     /// A command that goes to the place, then becomes the program.
     pub(crate) fn entering(&self, programs: &Programs, program: &Path) -> Result<Command, LabError> {
-        let mut space = OsString::from("--mount=");
-        space.push(&self.space);
+        let spaces = spaces_of(&self.space, self.network.as_deref());
         let mut command = Command::new("/bin/sh");
         command.args(["-c", r#"echo $$ >"$0" && exec "$@""#]).arg(&self.members);
-        command.arg(programs.path("nsenter")?).arg(space).arg(program);
+        command.arg(programs.path("nsenter")?);
+        command.args(spaces.map(|(kind, file)| joined(kind, file))).arg(program);
         Ok(command)
     }
 }
 
-/// Where the namespace is mounted. The directory itself is a mount, too: a namespace can only be where others do not see it.
+/// Kinds of namespaces and the files at which they are mounted.
+fn spaces_of<'a>(
+    mounts: &'a Path,
+    network: Option<&'a Path>,
+) -> impl Iterator<Item = (&'static str, &'a Path)> {
+    std::iter::once(("--mount=", mounts)).chain(network.map(|network| ("--net=", network)))
+}
+
+fn joined(option: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(path);
+    word
+}
+
+/// Where namespaces are mounted. The directory itself is a mount, too: those of mounts can only be where others do not see it.
 fn spaces(home: &Home) -> PathBuf {
     home.node().join("space")
 }
 
-/// Ends all that lives there, and the place.
+/// Ends all that lives in the places of a lab, and the places.
 pub(super) fn remove(home: &Home, programs: &Programs) -> Result<(), LabError> {
     Groups::of(home).remove()?;
     mounts::release_below(&spaces(home), programs)?;
@@ -112,10 +145,12 @@ pub(super) fn remove(home: &Home, programs: &Programs) -> Result<(), LabError> {
 }
 
 /// Makes what is mounted and what it is mounted on.
-fn prepare(home: &Home) -> Result<Vec<(PathBuf, PathBuf)>, LabError> {
+fn prepare(home: &Home, number: usize) -> Result<Vec<(PathBuf, PathBuf)>, LabError> {
+    let directory = super::directory(home, number);
+    home::make_directory(&directory)?;
     let mut pairs = Vec::new();
     for (name, place) in DIRECTORIES {
-        let (own, place) = (home.node().join(name), PathBuf::from(place));
+        let (own, place) = (directory.join(name), PathBuf::from(place));
         if place == Path::new(RUNNING) {
             home::remove(&own)?;
         }
@@ -125,8 +160,8 @@ fn prepare(home: &Home) -> Result<Vec<(PathBuf, PathBuf)>, LabError> {
     }
     for (name, value) in PARAMETERS {
         let parameter = Path::new("/proc/sys").join(name);
-        let own = home.node().join("parameters").join(name.replace('/', "."));
-        home::make_directory(&home.node().join("parameters"))?;
+        let own = directory.join("parameters").join(name.replace('/', "."));
+        home::make_directory(&directory.join("parameters"))?;
         fs::write(&own, value).map_err(LabError::file("write", &own))?;
         pairs.push((own, parameter));
     }
