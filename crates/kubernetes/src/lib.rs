@@ -15,10 +15,12 @@
 //! assert_eq!(kinds, ["CephCluster", "StorageClass", "VolumeSnapshotClass"]);
 //! ```
 
+mod arm;
 mod classes;
 mod databases;
 mod document;
 mod drivers;
+mod hosting;
 mod layout;
 mod manifest;
 mod names;
@@ -29,11 +31,16 @@ mod quantity;
 mod render;
 mod rook;
 mod servers;
+mod stateful;
+mod trino;
+mod trino_pods;
 mod workload;
 
+pub use arm::{ARM, OfArm, What, of_arm};
 pub use databases::{Account, DATABASE, Databases};
 pub use document::{LAYOUT, read};
 pub use drivers::{COMPONENT, Drivers, LONGEST_RUN, MANAGED_BY, RUN, Reach, is_run_name, run_name};
+pub use hosting::Hosting;
 pub use layout::{
     Cache, Cluster, Deployment, FailureDomain, FileSystem, Gateways, Layout, Media, Monitors, ObjectStore,
     Pool, Template,
@@ -47,4 +54,6 @@ pub use pods::{
 };
 pub use quantity::{Quantity, SIZE};
 pub use render::NAMESPACE;
-pub use servers::{SERVERS, Server, Servers, servers};
+pub use servers::{Server, Servers};
+pub use trino::{Bucket, Trino};
+pub use trino_pods::{COORDINATOR, TRINO_PORT, TrinoPods, WORKERS};

@@ -19,6 +19,13 @@ pub(crate) fn selector(run: &str) -> Selector {
     Selector { match_labels: BTreeMap::from([(RUN, run.to_owned())]) }
 }
 
+/// What selects those of its pods that are for one thing.
+pub(crate) fn selector_of((name, value): (&'static str, &str), run: &str) -> Selector {
+    let mut all = selector(run);
+    all.match_labels.insert(name, value.to_owned());
+    all
+}
+
 /// How the pods of a run are spread.
 pub(crate) fn spread(spread: Spread, run: &str) -> (Option<Affinity>, Vec<SpreadConstraint>) {
     let evenly = |topology_key| SpreadConstraint {

@@ -82,7 +82,7 @@ impl Cluster {
         self.make_all(Made::Drivers, drivers.run, drivers.count, &drivers.job(), secret)
     }
 
-    /// Makes what owns everything else, and then what it owns, which is made for its `uid`.
+    /// Makes what owns everything else, and then what it owns, which is made for its `uid`: the first of [`Made::owned`].
     pub(crate) fn make_all<'a>(
         &'a self,
         made: Made,
@@ -97,10 +97,10 @@ impl Cluster {
             Err(away @ PodsError::Away { .. }) => return Err(away.and(self.remove(made, run, REMOVAL))),
             Err(refused) => return Err(refused),
         };
-        let running = Running::new(self, made, run.to_owned(), count);
         let uid = owner["metadata"]["uid"].as_str().unwrap_or_default();
+        let running = Running::new(self, made, run, uid, count);
         let mut all = made.owned().iter().zip(owned(uid));
-        match all.try_for_each(|(kind, manifest)| self.make(*kind, &manifest).map(drop)) {
+        match all.try_for_each(|((kind, _), manifest)| self.make(*kind, &manifest).map(drop)) {
             Ok(()) => Ok(running),
             Err(error) => Err(error.and(running.remove())),
         }
@@ -111,17 +111,29 @@ impl Cluster {
         Watcher::start(&self.client, run, pods)
     }
 
-    /// The runs that have drivers or database servers here, by name.
+    /// The runs that have drivers or servers here, by name.
     ///
     /// # Errors
     /// The API server refuses to tell, or does not answer. Whoever has no right to servers has none here.
     pub fn runs(&self) -> Result<Vec<Found>, PodsError> {
         let jobs: Vec<Job> =
             self.owners(Made::Drivers).map_err(|failure| self.error("list Jobs", failure))?;
-        let sets: Vec<StatefulSet> = match self.owners(Made::Databases) {
-            Err(failure) if failure.is_forbidden() => Vec::new(),
-            sets => sets.map_err(|failure| self.error("list StatefulSets", failure))?,
-        };
+        let mut servers = Vec::new();
+        for made in [Made::Databases, Made::Trino] {
+            let sets: Vec<StatefulSet> = match self.owners(made) {
+                Err(failure) if failure.is_forbidden() => Vec::new(),
+                sets => sets.map_err(|failure| self.error("list StatefulSets", failure))?,
+            };
+            servers.extend(sets.into_iter().map(|set| Found {
+                made,
+                run: set.metadata.name,
+                active: set.status.replicas,
+                count: set.spec.replicas,
+                is_over: false,
+                since: set.metadata.creation_timestamp,
+                evaluation: None,
+            }));
+        }
         let drivers = jobs.into_iter().map(|job| Found {
             made: Made::Drivers,
             run: job.metadata.name,
@@ -135,15 +147,6 @@ impl Cluster {
                 .into_iter()
                 .find(|one| one.kind == "Evaluation")
                 .map(|one| one.name),
-        });
-        let servers = sets.into_iter().map(|set| Found {
-            made: Made::Databases,
-            run: set.metadata.name,
-            active: set.status.replicas,
-            count: set.spec.replicas,
-            is_over: false,
-            since: set.metadata.creation_timestamp,
-            evaluation: None,
         });
         // Labels are anybody's to set: what is not named as a run is none of ours, whatever they say.
         Ok(drivers.chain(servers).filter(|found| is_run_name(&found.run)).collect())
@@ -185,8 +188,8 @@ impl Cluster {
         if self.delete(owner, run)? {
             left.push(format!("{} {run}", owner.name));
         }
-        for kind in made.owned() {
-            self.delete(*kind, run)?;
+        for (kind, suffix) in made.owned() {
+            self.delete(*kind, &format!("{run}{suffix}"))?;
         }
         let pods: Vec<Pod> = self.of_run("pods", run).map_err(|failure| ("list pods".to_owned(), failure))?;
         left.extend(pods.iter().map(|pod| format!("pod {}", pod.metadata.name)));
@@ -211,7 +214,7 @@ impl Cluster {
         }
     }
 
-    fn make(&self, kind: Kind, manifest: &Manifest) -> Result<Value, PodsError> {
+    pub(crate) fn make(&self, kind: Kind, manifest: &Manifest) -> Result<Value, PodsError> {
         let doing = format!("make a {} in the namespace {}", manifest.kind, self.namespace());
         let wrong = |error: serde_json::Error| PodsError::Refused {
             doing: doing.clone(),
