@@ -49,6 +49,9 @@ pub struct KubernetesOptions {
     pub port: Option<u16>,
     /// Whether a new lab is to have a node. One that has a node keeps it.
     pub node: bool,
+    /// Whether the node is to have a CSI driver, whose volumes grow, have snapshots and are cloned. One that has it keeps it; it implies
+    /// `node`.
+    pub csi: bool,
     /// Where programs are looked for, in the form of the variable PATH, which it replaces.
     pub program_path: Option<OsString>,
 }
@@ -56,7 +59,7 @@ pub struct KubernetesOptions {
 impl KubernetesOptions {
     /// An API server without a node in the directory given.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), port: None, node: false, program_path: None }
+        Self { dir: dir.into(), port: None, node: false, csi: false, program_path: None }
     }
 }
 
@@ -183,7 +186,11 @@ impl Kubernetes {
 
     /// What it is made of, in words for a report.
     pub fn labels(&self) -> Vec<(String, String)> {
-        let node = if self.shape.node.is_some() { "and one node" } else { "and no node" };
+        let node = match (self.shape.node.is_some(), self.shape.csi) {
+            (false, _) => "and no node",
+            (true, false) => "and one node",
+            (true, true) => "and one node with a CSI driver",
+        };
         vec![("Kubernetes".to_owned(), format!("{}, API server, etcd {node}", program::VERSION))]
     }
 
@@ -245,9 +252,9 @@ impl Kubernetes {
         Ok(Answer { status, body: response.body_mut().read_to_string().map_err(failed)? })
     }
 
-    /// Has the API server keep an object in a collection, unless it has one of the name.
-    fn put(&self, collection: &str, object: &serde_json::Value) -> Result<(), LabError> {
-        let answer = self.ask("POST", collection, Some(&object.to_string()))?;
+    /// Has the API server keep an object, in JSON or YAML, in a collection, unless it has one of the name.
+    fn put(&self, collection: &str, object: &str) -> Result<(), LabError> {
+        let answer = self.ask("POST", collection, Some(object))?;
         match answer.status {
             201 | 409 => Ok(()),
             status => Err(LabError::Kubernetes {
@@ -258,12 +265,12 @@ impl Kubernetes {
     }
 
     fn daemons(&self) -> Vec<Daemon> {
-        let node = Node::daemons().into_iter().filter(|_| self.shape.node.is_some());
+        let node = self.node().map(|node| node.daemons()).unwrap_or_default();
         SERVERS.into_iter().chain(node).collect()
     }
 
     fn node(&self) -> Option<Node<'_>> {
-        self.shape.node.map(|network| Node { kubernetes: self, network })
+        self.shape.node.map(|network| Node { kubernetes: self, network, has_csi: self.shape.csi })
     }
 
     fn is_ready(&self) -> bool {
@@ -328,7 +335,7 @@ fn prepare(
     }
     let shape = Shape::new(home, options, has.as_ref())?;
     if shape.node.is_some() {
-        node::check(programs)?;
+        node::check(programs, shape.csi)?;
     }
     if has.is_some_and(|has| has != shape) {
         for daemon in SERVERS {
@@ -337,7 +344,7 @@ fn prepare(
             }
         }
     }
-    let programs = program::built(shape.node.is_some(), programs, progress)?;
+    let programs = program::built(shape.node.is_some(), shape.csi, programs, progress)?;
     // What has no record is taken for somebody else's.
     let access = Access { kubeconfig: home.kubeconfig() };
     Record { shape: shape.clone(), credentials: Some(access) }.save(home)?;

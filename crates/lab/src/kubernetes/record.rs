@@ -27,6 +27,9 @@ pub(crate) struct Shape {
     /// The network of the node; labs made before there could be one have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<Network>,
+    /// Whether the node has a CSI driver.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) csi: bool,
 }
 
 /// Where an API server with a node listens: pods are told this port, whatever it is.
@@ -46,12 +49,13 @@ impl Shape {
         options: &KubernetesOptions,
         has: Option<&Shape>,
     ) -> Result<Self, LabError> {
+        let wants_node = options.node || options.csi;
         let node = match has {
-            Some(has) if options.node && has.node.is_none() => {
+            Some(has) if wants_node && has.node.is_none() => {
                 return Err(LabError::NoNode { dir: home.dir().to_owned() });
             }
             Some(has) => has.node,
-            None => options.node.then(|| Network::choose(home)).transpose()?,
+            None => wants_node.then(|| Network::choose(home)).transpose()?,
         };
         let mut others: Vec<u16> = options.port.into_iter().collect();
         let mut choose = |daemon, kept: Option<u16>| {
@@ -74,7 +78,8 @@ impl Shape {
             (Some(port), None) => ports::after("the API server's port", port, 0)?,
             (None, None) => choose(Daemon::ApiServer, has.map(|has| has.port))?,
         };
-        Ok(Self { port, etcd_port, peer_port, node })
+        let csi = options.csi || has.is_some_and(|has| has.csi);
+        Ok(Self { port, etcd_port, peer_port, node, csi })
     }
 
     /// The address on which the API server listens.
@@ -141,6 +146,12 @@ mod tests {
         assert_eq!(with.ports().len(), 2, "the third is not of 127.0.0.1");
         let kept = Shape::new(&home, &asked(&home, false, None), Some(&with)).unwrap();
         assert_eq!(kept, with);
+        // A driver can be added, and stays.
+        let csi = KubernetesOptions { csi: true, ..asked(&home, false, None) };
+        let with_driver = Shape::new(&home, &csi, Some(&with)).unwrap();
+        assert_eq!(with_driver, Shape { csi: true, ..with });
+        assert!(Shape::new(&home, &asked(&home, false, None), Some(&with_driver)).unwrap().csi);
+        assert!(Shape::new(&home, &csi, None).unwrap().node.is_some(), "it is one of a node");
         let error = Shape::new(&home, &asked(&home, true, Some(6443)), None).unwrap_err().to_string();
         assert!(error.contains("6443") && error.contains("443 with a node"), "{error}");
     }
@@ -150,6 +161,7 @@ mod tests {
         let shape: Shape =
             serde_json::from_str(r#"{"port": 29480, "etcd_port": 29481, "peer_port": 29482}"#).unwrap();
         assert_eq!((shape.port, shape.node), (29480, None));
-        assert!(!serde_json::to_string(&shape).unwrap().contains("node"));
+        let text = serde_json::to_string(&shape).unwrap();
+        assert!(!text.contains("node") && !text.contains("csi"), "{text}");
     }
 }

@@ -127,6 +127,9 @@ pub(crate) struct LabUp {
     /// kubernetes: with a node, on which pods run with networks and volumes; requires root
     #[arg(long)]
     pub(crate) node: bool,
+    /// kubernetes: with a node and a CSI driver, whose volumes (class `loop`) grow, have snapshots and are cloned
+    #[arg(long)]
+    pub(crate) csi: bool,
     #[command(flatten)]
     pub(crate) trino: LabTrino,
 }

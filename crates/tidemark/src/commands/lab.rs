@@ -221,7 +221,7 @@ fn trino_options(up: &LabUp) -> Result<TrinoOptions, Stop> {
 /// Kubernetes of the command line.
 fn kubernetes_options(up: &LabUp) -> Result<KubernetesOptions, Stop> {
     let directory = usual_directory(up.system, up.dir.as_ref())?;
-    Ok(KubernetesOptions { port: up.port, node: up.node, ..KubernetesOptions::new(directory) })
+    Ok(KubernetesOptions { port: up.port, node: up.node, csi: up.csi, ..KubernetesOptions::new(directory) })
 }
 
 /// Where Trino's tables are to lie: on the server named, or on the lab's cluster.
@@ -268,6 +268,7 @@ fn refuse_others(up: &LabUp) -> Result<(), Stop> {
         (SERVERS, "--set", !up.set.is_empty()),
         (SERVERS, "--power-cut", up.power_cut),
         (KUBERNETES, "--node", up.node),
+        (KUBERNETES, "--csi", up.csi),
         (TRINO, "--workers", up.trino.workers.is_some()),
         (TRINO, "--heap", up.trino.heap.is_some()),
         (TRINO, "--jdk", up.trino.jdk.is_some()),

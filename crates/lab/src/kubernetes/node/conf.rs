@@ -32,6 +32,7 @@ pub(super) fn write(
         }
         Daemon::Kubelet => kubelet(home, network)?,
         Daemon::Volumes => volumes(home)?,
+        Daemon::Csi(csi) => super::csi::settings(home, csi),
         _ => containerd(home, network, programs)?,
     };
     home::write_private(&home.server_conf(daemon), &text)
