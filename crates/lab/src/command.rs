@@ -39,7 +39,7 @@ pub(super) const CEPH_FILESYSTEM: Package =
     Package { programs: &["ceph-mds", "ceph-fuse"], install: "apt-get install -y ceph-mds ceph-fuse" };
 
 /// Every package, to name the one that a missing program comes from.
-const PACKAGES: [Package; 8] = [CEPH, CEPH_FILESYSTEM, POSTGRES, MARIADB, FUSE, MAVEN, ETCD, NODE];
+const PACKAGES: [Package; 9] = [CEPH, CEPH_FILESYSTEM, POSTGRES, MARIADB, FUSE, MAVEN, ETCD, NODE, CSI];
 
 /// What fetches servers that no distribution has.
 const MAVEN: Package = Package { programs: &["mvn"], install: "apt-get install -y maven" };
@@ -58,6 +58,11 @@ pub(super) const ETCD: Package = Package { programs: &["etcd"], install: "apt-ge
 pub(super) const NODE: Package = Package {
     programs: &["containerd", "ctr", "runc", "ip", "nsenter", "unshare"],
     install: "apt-get install -y containerd runc containernetworking-plugins iproute2 util-linux",
+};
+/// What makes volumes of files.
+pub(super) const CSI: Package = Package {
+    programs: &["losetup", "mkfs.ext4", "e2fsck", "resize2fs", "blockdev", "findmnt"],
+    install: "apt-get install -y e2fsprogs mount util-linux",
 };
 /// What mounts a file system of ours for a user other than root.
 pub(super) const FUSE: Package = Package { programs: &["fusermount3"], install: "apt-get install -y fuse3" };

@@ -73,6 +73,48 @@ pub enum Daemon {
     Kubelet(usize),
     /// What makes volumes for claims, `local-path-provisioner`.
     Volumes,
+    /// A program of volumes that have snapshots and grow.
+    Csi(Csi),
+}
+
+/// A program of the Container Storage Interface. It displays by its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Csi {
+    /// What makes volumes of files, `lab-csi-driver`.
+    Driver,
+    /// What has volumes made for claims, `csi-provisioner`.
+    Provisioner,
+    /// What says that volumes are attached, `csi-attacher`.
+    Attacher,
+    /// What has volumes grow, `csi-resizer`.
+    Resizer,
+    /// What has snapshots made, `csi-snapshotter`.
+    Snapshotter,
+    /// What binds snapshots as claims are bound to volumes, `snapshot-controller`.
+    SnapshotController,
+}
+
+impl Csi {
+    /// All of them.
+    pub(super) const ALL: [Csi; 6] = [
+        Csi::Driver,
+        Csi::Provisioner,
+        Csi::Attacher,
+        Csi::Resizer,
+        Csi::Snapshotter,
+        Csi::SnapshotController,
+    ];
+
+    fn program(self) -> &'static str {
+        match self {
+            Csi::Driver => "lab-csi-driver",
+            Csi::Provisioner => "csi-provisioner",
+            Csi::Attacher => "csi-attacher",
+            Csi::Resizer => "csi-resizer",
+            Csi::Snapshotter => "csi-snapshotter",
+            Csi::SnapshotController => "snapshot-controller",
+        }
+    }
 }
 
 /// What a daemon runs in or as.
@@ -109,7 +151,8 @@ impl fmt::Display for Daemon {
             | Daemon::Scheduler
             | Daemon::Containerd(0)
             | Daemon::Kubelet(0)
-            | Daemon::Volumes => formatter.write_str(self.program()),
+            | Daemon::Volumes
+            | Daemon::Csi(_) => formatter.write_str(self.program()),
             Daemon::Containerd(number) | Daemon::Kubelet(number) => {
                 write!(formatter, "{}-{number}", self.program())
             }
@@ -178,8 +221,9 @@ impl Daemon {
                 let postgres = || number("postgres-").map(Daemon::Postgres);
                 let mariadb = || number("mariadb-").map(Daemon::Mariadb);
                 let worker = || number("worker-").map(Daemon::Worker);
+                let csi = || Csi::ALL.into_iter().find(|csi| csi.program() == name).map(Daemon::Csi);
                 let others = osd.or_else(gateway).or_else(postgres).or_else(mariadb).or_else(worker);
-                others.or_else(containerd).or_else(kubelet)
+                others.or_else(containerd).or_else(kubelet).or_else(csi)
             }
         }
     }
@@ -204,6 +248,7 @@ impl Daemon {
             Daemon::Containerd(_) => "containerd",
             Daemon::Kubelet(_) => "kubelet",
             Daemon::Volumes => "local-path-provisioner",
+            Daemon::Csi(csi) => csi.program(),
         }
     }
 
@@ -249,7 +294,8 @@ impl Daemon {
             | Daemon::ControllerManager
             | Daemon::Scheduler
             | Daemon::Kubelet(_)
-            | Daemon::Volumes => {
+            | Daemon::Volumes
+            | Daemon::Csi(_) => {
                 let arguments = fs::read_to_string(home.server_conf(self)).unwrap_or_default();
                 return arguments.lines().map(Into::into).collect();
             }
@@ -422,6 +468,7 @@ mod tests {
         ]);
         all.extend([Daemon::Kubelet(0), Daemon::Kubelet(2)]);
         all.push(Daemon::Volumes);
+        all.extend(Csi::ALL.map(Daemon::Csi));
         assert!(all.iter().all(|daemon| Daemon::named(&daemon.to_string()) == Some(*daemon)));
         assert!(all.is_sorted(), "what needs another comes after it");
     }

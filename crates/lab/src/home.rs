@@ -318,7 +318,8 @@ impl Home {
             | Daemon::Scheduler
             | Daemon::Containerd(_)
             | Daemon::Kubelet(_)
-            | Daemon::Volumes => self.log(daemon),
+            | Daemon::Volumes
+            | Daemon::Csi(_) => self.log(daemon),
             _ => self.logs().join(format!("{daemon}.err")),
         }
     }

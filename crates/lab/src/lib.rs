@@ -86,7 +86,7 @@ use record::Record;
 use throttle::Throttle;
 
 pub use cluster::Health;
-pub use daemon::Daemon;
+pub use daemon::{Csi, Daemon};
 pub use database::{Database, DatabaseOptions, Databases, DatabasesStatus, postgres_image};
 pub use error::LabError;
 pub use kubernetes::{Answer, Kubernetes, KubernetesOptions, KubernetesStatus};

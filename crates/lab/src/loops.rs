@@ -62,18 +62,23 @@ impl LoopDevice {
     pub(super) fn detach(&self, programs: &Programs) -> Result<(), LabError> {
         programs.run("losetup", &["--detach".as_ref(), self.path().as_os_str()], LIMIT)?;
         // A device that something has open is detached by the kernel when that is closed.
-        let deadline = Instant::now() + LIMIT;
-        while attached(|file| file == self.file)?.contains(self) {
-            if Instant::now() > deadline {
-                return Err(LabError::file("detach", self.path())(io::Error::new(
-                    ErrorKind::ResourceBusy,
-                    "something still uses it",
-                )));
-            }
-            thread::sleep(PAUSE);
-        }
-        Ok(())
+        await_detached(|device| device == self)
     }
+}
+
+/// Waits until no device fits any more, and names one that is still there after a while.
+pub(super) fn await_detached(fits: impl Fn(&LoopDevice) -> bool) -> Result<(), LabError> {
+    let deadline = Instant::now() + LIMIT;
+    while let Some(device) = attached(|_| true)?.into_iter().find(&fits) {
+        if Instant::now() > deadline {
+            return Err(LabError::file("detach", device.path())(io::Error::new(
+                ErrorKind::ResourceBusy,
+                "something still uses it",
+            )));
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(())
 }
 
 /// The loop device on a file: the one that is there, or else a new one, with direct I/O.

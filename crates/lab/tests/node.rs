@@ -202,3 +202,126 @@ fn kubernetes_has_a_node_that_runs_pods_and_leaves_nothing() {
     assert_eq!(String::from_utf8_lossy(&left), "", "nothing is left");
     assert_eq!(traces(&dir, &host), [] as [String; 0]);
 }
+
+/// A loop device that is not the lab's, on a file of the test; detached with this value.
+struct Disk(String);
+
+impl Disk {
+    fn new(file: &Path) -> Self {
+        fs::File::create(file).unwrap().set_len(32 << 20).unwrap();
+        let output = Command::new("losetup").args(["--find", "--show"]).arg(file).output().unwrap();
+        Self(String::from_utf8(output.stdout).unwrap().trim().to_owned())
+    }
+
+    /// Detaches it now, and returns when it is: the kernel waits for whoever has it open.
+    fn detach(self) {
+        let file = Path::new("/sys/block").join(self.0.trim_start_matches("/dev/")).join("loop/backing_file");
+        drop(self);
+        wait_for("detached disk", || (!file.exists()).then_some(()));
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+/// A claim for 24 MiB of a class, and a pod that says what its volume has and stays.
+fn claim_with_pod(kubernetes: &Kubernetes, class: &str, mode: &str, script: &str) {
+    let claim = json!({
+        "metadata": {"name": class},
+        "spec": {
+            "storageClassName": class, "volumeMode": mode, "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "24Mi"}},
+        },
+    });
+    post(kubernetes, "/api/v1/namespaces/default/persistentvolumeclaims", &claim);
+    let mut container = json!({
+        "name": "user", "image": "tidemark.invalid/lab/base:1", "imagePullPolicy": "Never",
+        "command": ["/bin/sh", "-c", format!("{script}; sleep infinity")],
+    });
+    match mode {
+        "Block" => container["volumeDevices"] = json!([{"name": "data", "devicePath": "/dev/data"}]),
+        _ => container["volumeMounts"] = json!([{"name": "data", "mountPath": "/data"}]),
+    }
+    let pod = json!({
+        "metadata": {"name": class},
+        "spec": {
+            "containers": [container], "terminationGracePeriodSeconds": 0,
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": class}}],
+        },
+    });
+    post(kubernetes, "/api/v1/namespaces/default/pods", &pod);
+}
+
+fn wait_for_log(kubernetes: &Kubernetes, pod: &str, text: &str) {
+    let log = format!("/api/v1/namespaces/default/pods/{pod}/log");
+    wait_for(text, || kubernetes.ask("GET", &log, None).unwrap().body.contains(text).then_some(()));
+}
+
+#[test]
+#[ignore = "needs root, etcd, containerd, and Go to build Kubernetes; run by make test-kubernetes"]
+fn kubernetes_has_a_csi_driver_that_survives_being_killed_and_no_device_outlives_the_node() {
+    tidemark_testing::needs!(tidemark_testing::KUBERNETES_NODE);
+    if !tidemark_testing::is_root() {
+        return tidemark_testing::skip("a node needs root");
+    }
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().canonicalize().unwrap().join("lab");
+    let disk = Disk::new(&place.path().join("disk"));
+    let _down = Down(dir.clone());
+    let options = KubernetesOptions { csi: true, ..KubernetesOptions::new(&dir) };
+    let kubernetes = Kubernetes::up(&options, &mut say).unwrap();
+    let status = kubernetes.status().unwrap();
+    assert!(status.is_up() && status.daemons.len() == 13, "{status:?}");
+    let host = kubernetes.host().unwrap().to_string();
+
+    // Its controllers end when it is killed, each in its own time: all are started again.
+    let driver = status.daemons.iter().find(|status| status.daemon.to_string() == "lab-csi-driver").unwrap();
+    let pid = driver.pid.unwrap().to_string();
+    assert!(Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
+    wait_for("missed driver", || (!kubernetes.status().unwrap().is_up()).then_some(()));
+    Kubernetes::up(&options, &mut say).unwrap();
+
+    // A volume goes with a lab that is stopped while it is mounted, and has what was written when the lab comes up again.
+    let script = "cat /data/rows; echo row >>/data/rows; sync /data/rows; echo written";
+    claim_with_pod(&kubernetes, "loop", "Filesystem", script);
+    wait_for_log(&kubernetes, "loop", "written");
+    assert_eq!(devices(&dir), 1, "the volume is mounted");
+    lab::down(&dir, false, &mut say).unwrap();
+    assert_eq!((devices(&dir), traces(&dir, &host)), (0, Vec::new()));
+    let kept = Kubernetes::up(&KubernetesOptions::new(&dir), &mut say).unwrap();
+    assert_eq!(kept.status().unwrap().daemons.len(), 13);
+    wait_for_log(&kept, "loop", "row\n");
+
+    // Another pod has a disk of this machine as a device, on which kubelet keeps a device of its own.
+    let class = json!({"metadata": {"name": "disks"}, "provisioner": "kubernetes.io/no-provisioner"});
+    post(&kept, "/apis/storage.k8s.io/v1/storageclasses", &class);
+    let node = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": ["lab"]});
+    let volume = json!({
+        "metadata": {"name": "disk"},
+        "spec": {
+            "storageClassName": "disks", "volumeMode": "Block", "capacity": {"storage": "32Mi"},
+            "accessModes": ["ReadWriteOnce"], "local": {"path": disk.0},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [node]}]}},
+        },
+    });
+    post(&kept, "/api/v1/persistentvolumes", &volume);
+    claim_with_pod(&kept, "disks", "Block", "dd if=/dev/data of=/dev/null bs=1048576 2>&1");
+    wait_for_log(&kept, "disks", "32+0 records in");
+
+    // Both still run when the lab goes: nothing stays, and nobody has the disk open.
+    lab::down(&dir, true, &mut say).unwrap();
+    assert_eq!((devices(&dir), traces(&dir, &host)), (0, Vec::new()));
+    assert!(!dir.exists());
+    disk.detach();
+}
+
+/// How many loop devices lie on files of a lab.
+fn devices(dir: &Path) -> usize {
+    let files =
+        fs::read_dir("/sys/block").unwrap().map(|entry| entry.unwrap().path().join("loop/backing_file"));
+    let texts = files.filter_map(|file| fs::read_to_string(file).ok());
+    texts.filter(|text| Path::new(text.trim_end()).starts_with(dir)).count()
+}

@@ -36,7 +36,7 @@ struct Cluster {
 
 impl Cluster {
     /// `None`: there can be no node here, which is said.
-    fn up() -> Option<Self> {
+    fn up(csi: bool) -> Option<Self> {
         if !tidemark_testing::has(tidemark_testing::KUBERNETES_NODE) {
             return None;
         }
@@ -47,7 +47,7 @@ impl Cluster {
         let place = Place::new();
         let dir = place.path("lab");
         let down = Down(dir.clone());
-        let options = KubernetesOptions { nodes: 1, ..KubernetesOptions::new(dir) };
+        let options = KubernetesOptions { nodes: 1, csi, ..KubernetesOptions::new(dir) };
         let kubernetes = Kubernetes::up(&options, &mut |text| eprintln!("  {text}")).unwrap();
         let cluster = Self { kubernetes, _down: down, place };
         let archive = cluster.place.path("tidemark.tar");
@@ -137,7 +137,7 @@ fn faults(record: &Record, label: &str) -> Value {
 #[test]
 #[ignore = "needs root, etcd, containerd, and Go to build Kubernetes; run by make test-kubernetes"]
 fn kubernetes_volumes_live_and_nothing_of_them_is_left() {
-    let Some(cluster) = Cluster::up() else { return };
+    let Some(cluster) = Cluster::up(false) else { return };
 
     // They live: every content is compared, every volume is gone, and what the class lacks is said.
     let lived = cluster.run("local-path", "lives: 3, at_once: 2, steps: [resize, snapshot, restore, clone]");
@@ -272,7 +272,7 @@ fn kubernetes_drivers_have_claimed_devices_and_do_in_all_what_one_does() {
     if disks.len() < 4 {
         return tidemark_testing::skip("no loop devices can be made (root is needed)");
     }
-    let Some(cluster) = Cluster::up() else { return };
+    let Some(cluster) = Cluster::up(false) else { return };
     let class = json!({
         "metadata": {"name": "devices"},
         "provisioner": "kubernetes.io/no-provisioner",
@@ -337,4 +337,97 @@ fn kubernetes_drivers_have_claimed_devices_and_do_in_all_what_one_does() {
         "is not bound: ProvisioningFailed: rancher.io/local-path does not support block volume provisioning";
     assert!(none.stderr.contains(said), "{}", none.stderr);
     assert_eq!(cluster.labelled(), [] as [String; 0]);
+}
+
+#[test]
+#[ignore = "needs root, etcd, containerd, and Go to build Kubernetes; run by make test-kubernetes"]
+fn kubernetes_volumes_of_a_csi_driver_grow_and_are_copied() {
+    let Some(cluster) = Cluster::up(true) else { return };
+    let dir = cluster.kubernetes.dir().to_owned();
+    // The files of the lab's that have loop devices.
+    let devices = || {
+        let list = ["--list", "--noheadings", "--output", "BACK-FILE"];
+        let listed = std::process::Command::new("losetup").args(list).output().unwrap().stdout;
+        let files = String::from_utf8(listed).unwrap();
+        files
+            .lines()
+            .filter(|file| file.starts_with(dir.to_str().unwrap()))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let left = || {
+        let snapshots = "/apis/snapshot.storage.k8s.io/v1";
+        let mut left = cluster.left();
+        for path in ["namespaces/default/volumesnapshots", "volumesnapshotcontents"] {
+            let items = cluster.items(&format!("{snapshots}/{path}"));
+            left.extend(items.iter().map(|item| format!("{path} {}", item["metadata"]["name"])));
+        }
+        // The driver's own files are its volumes and snapshots.
+        let files = std::fs::read_dir(dir.join("node/csi")).unwrap();
+        left.extend(files.map(|file| format!("file {}", file.unwrap().file_name().display())));
+        left.extend(devices().into_iter().map(|file| format!("device on {file}")));
+        left
+    };
+
+    // Every phase is there for every life, and every copy has what was written.
+    let steps = "grown: 32Mi, steps: [resize, snapshot, restore, clone]";
+    let lived = cluster.run("loop", &format!("lives: 4, at_once: 2, {steps}"));
+    assert_eq!(lived.state(), "completed");
+    let phases = [
+        "claim",
+        "bind",
+        "schedule",
+        "attach",
+        "mount",
+        "start",
+        "write",
+        "resize",
+        "snapshot",
+        "restore",
+        "restore-read",
+        "clone",
+        "clone-read",
+        "delete",
+    ];
+    for phase in phases {
+        assert_eq!((count(&lived, phase, "ok"), faults(&lived, phase)), (4, json!({})), "{phase}");
+    }
+    for phase in ["write", "restore-read", "clone-read"] {
+        assert_eq!(
+            (count(&lived, phase, "verified"), count(&lived, phase, "bytes")),
+            (4, 4 << 20),
+            "{phase}"
+        );
+    }
+    let found = lived.value["notes"].to_string();
+    assert!(found.contains("binds claims at once") && !found.contains("` is left out: "), "{found}");
+    assert_eq!(left(), [] as [String; 0]);
+
+    // Ctrl-C while there are snapshots and copies.
+    let document = cluster.document("loop", &format!("lives: 100, at_once: 3, {steps}"));
+    let mut stopped = cluster.command(&["run", &document, "--quiet"]).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(300);
+    while !left().iter().any(|one| one.contains("-restored")) {
+        assert!(Instant::now() < deadline, "no snapshot is restored: {:?}", left());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let pid = stopped.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    stopped.wait().unwrap();
+    assert_eq!(left(), [] as [String; 0]);
+
+    // The lab goes while volumes live: nothing of them stays on the machine.
+    let mut abandoned = cluster.command(&["run", &document, "--quiet"]).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(300);
+    while !left().iter().any(|one| one.contains("-restored")) {
+        assert!(Instant::now() < deadline, "no snapshot is restored: {:?}", left());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    lab::down(&dir, true, &mut |text| eprintln!("  {text}")).unwrap();
+    abandoned.kill().unwrap();
+    abandoned.wait().unwrap();
+    assert_eq!(devices(), [] as [String; 0]);
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(dir.to_str().unwrap()), "{mounts}");
+    assert!(!dir.exists());
 }

@@ -49,6 +49,9 @@ pub struct KubernetesOptions {
     pub port: Option<u16>,
     /// How many nodes a new lab is to have, at most 8. One that has nodes keeps them.
     pub nodes: usize,
+    /// Whether the first node is to have a CSI driver, whose volumes grow, have snapshots and are cloned. A lab that has it keeps it; a new
+    /// one has a node for it.
+    pub csi: bool,
     /// Where programs are looked for, in the form of the variable PATH, which it replaces.
     pub program_path: Option<OsString>,
 }
@@ -56,7 +59,7 @@ pub struct KubernetesOptions {
 impl KubernetesOptions {
     /// An API server without a node in the directory given.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), port: None, nodes: 0, program_path: None }
+        Self { dir: dir.into(), port: None, nodes: 0, csi: false, program_path: None }
     }
 }
 
@@ -183,10 +186,11 @@ impl Kubernetes {
 
     /// What it is made of, in words for a report.
     pub fn labels(&self) -> Vec<(String, String)> {
+        let driver = if self.shape.csi { " with a CSI driver" } else { "" };
         let node = match self.shape.nodes() {
             0 => "and no node".to_owned(),
-            1 => "and one node".to_owned(),
-            several => format!("and {several} nodes"),
+            1 => format!("and one node{driver}"),
+            several => format!("and {several} nodes{driver}"),
         };
         vec![("Kubernetes".to_owned(), format!("{}, API server, etcd {node}", program::VERSION))]
     }
@@ -253,9 +257,9 @@ impl Kubernetes {
         Ok(Answer { status, body: response.body_mut().read_to_string().map_err(failed)? })
     }
 
-    /// Has the API server keep an object in a collection, unless it has one of the name.
-    fn put(&self, collection: &str, object: &serde_json::Value) -> Result<(), LabError> {
-        let answer = self.ask("POST", collection, Some(&object.to_string()))?;
+    /// Has the API server keep an object, in JSON or YAML, in a collection, unless it has one of the name.
+    fn put(&self, collection: &str, object: &str) -> Result<(), LabError> {
+        let answer = self.ask("POST", collection, Some(object))?;
         match answer.status {
             201 | 409 => Ok(()),
             status => Err(LabError::Kubernetes {
@@ -271,7 +275,7 @@ impl Kubernetes {
     }
 
     fn node(&self) -> Option<Node<'_>> {
-        self.shape.node.map(|network| Node { kubernetes: self, network })
+        self.shape.node.map(|network| Node { kubernetes: self, network, has_csi: self.shape.csi })
     }
 
     fn is_ready(&self) -> bool {
@@ -336,7 +340,7 @@ fn prepare(
     }
     let shape = Shape::new(home, options, has.as_ref())?;
     if shape.node.is_some() {
-        node::check(programs)?;
+        node::check(programs, shape.csi)?;
     }
     if has.is_some_and(|has| has != shape) {
         for daemon in SERVERS {
@@ -345,7 +349,7 @@ fn prepare(
             }
         }
     }
-    let programs = program::built(shape.node.is_some(), programs, progress)?;
+    let programs = program::built(shape.node.is_some(), shape.csi, programs, progress)?;
     // What has no record is taken for somebody else's.
     let access = Access { kubeconfig: home.kubeconfig() };
     Record { shape: shape.clone(), credentials: Some(access) }.save(home)?;

@@ -27,6 +27,9 @@ pub(crate) struct Shape {
     /// The network of the nodes; labs made before there could be one have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<Network>,
+    /// Whether the node has a CSI driver.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) csi: bool,
 }
 
 /// Where an API server with a node listens: pods are told this port, whatever it is.
@@ -46,8 +49,9 @@ impl Shape {
         options: &KubernetesOptions,
         has: Option<&Shape>,
     ) -> Result<Self, LabError> {
+        let nodes = options.nodes.max(usize::from(options.csi));
         let node = match has {
-            Some(has) if options.nodes > 0 && has.node.is_none() => {
+            Some(has) if nodes > 0 && has.node.is_none() => {
                 return Err(LabError::NoNode { dir: home.dir().to_owned() });
             }
             Some(has) if options.nodes > 1 && options.nodes != has.nodes() => {
@@ -60,7 +64,7 @@ impl Shape {
                 });
             }
             Some(has) => has.node,
-            None => (options.nodes > 0).then(|| Network::choose(home, options.nodes)).transpose()?,
+            None => (nodes > 0).then(|| Network::choose(home, nodes)).transpose()?,
         };
         let mut others: Vec<u16> = options.port.into_iter().collect();
         let mut choose = |daemon, kept: Option<u16>| {
@@ -83,7 +87,8 @@ impl Shape {
             (Some(port), None) => ports::after("the API server's port", port, 0)?,
             (None, None) => choose(Daemon::ApiServer, has.map(|has| has.port))?,
         };
-        Ok(Self { port, etcd_port, peer_port, node })
+        let csi = options.csi || has.is_some_and(|has| has.csi);
+        Ok(Self { port, etcd_port, peer_port, node, csi })
     }
 
     /// How many nodes there are.
@@ -166,6 +171,12 @@ mod tests {
         assert_eq!(Shape::new(&home, &three, None).unwrap().nodes(), 3);
         let too_many = KubernetesOptions { nodes: 9, ..three };
         assert!(Shape::new(&home, &too_many, None).unwrap_err().to_string().contains("1 to 8"));
+        // A driver can be added, and stays.
+        let csi = KubernetesOptions { csi: true, ..asked(&home, false, None) };
+        let with_driver = Shape::new(&home, &csi, Some(&with)).unwrap();
+        assert_eq!(with_driver, Shape { csi: true, ..with });
+        assert!(Shape::new(&home, &asked(&home, false, None), Some(&with_driver)).unwrap().csi);
+        assert!(Shape::new(&home, &csi, None).unwrap().node.is_some(), "it is one of a node");
         let error = Shape::new(&home, &asked(&home, true, Some(6443)), None).unwrap_err().to_string();
         assert!(error.contains("6443") && error.contains("443 with a node"), "{error}");
     }
@@ -175,6 +186,7 @@ mod tests {
         let shape: Shape =
             serde_json::from_str(r#"{"port": 29480, "etcd_port": 29481, "peer_port": 29482}"#).unwrap();
         assert_eq!((shape.port, shape.node), (29480, None));
-        assert!(!serde_json::to_string(&shape).unwrap().contains("node"));
+        let text = serde_json::to_string(&shape).unwrap();
+        assert!(!text.contains("node") && !text.contains("csi"), "{text}");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::jdk::Jdk;
-use super::{VERSION, install};
+use super::install;
 use crate::command::Programs;
 use crate::error::LabError;
 use crate::image::{Image, architecture};

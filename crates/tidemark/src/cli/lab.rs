@@ -130,6 +130,9 @@ pub(crate) struct LabUp {
     /// kubernetes: with so many nodes, 1 to 8; those after the first have a network, files and processes of their own
     #[arg(long, value_name = "N", conflicts_with = "node")]
     pub(crate) nodes: Option<usize>,
+    /// kubernetes: with a node and a CSI driver, whose volumes (class `loop`) grow, have snapshots and are cloned
+    #[arg(long, conflicts_with = "nodes")]
+    pub(crate) csi: bool,
     #[command(flatten)]
     pub(crate) trino: LabTrino,
 }

@@ -222,7 +222,7 @@ fn trino_options(up: &LabUp) -> Result<TrinoOptions, Stop> {
 fn kubernetes_options(up: &LabUp) -> Result<KubernetesOptions, Stop> {
     let directory = usual_directory(up.system, up.dir.as_ref())?;
     let nodes = up.nodes.unwrap_or(usize::from(up.node));
-    Ok(KubernetesOptions { port: up.port, nodes, ..KubernetesOptions::new(directory) })
+    Ok(KubernetesOptions { port: up.port, nodes, csi: up.csi, ..KubernetesOptions::new(directory) })
 }
 
 /// Where Trino's tables are to lie: on the server named, or on the lab's cluster.
@@ -270,6 +270,7 @@ fn refuse_others(up: &LabUp) -> Result<(), Stop> {
         (SERVERS, "--power-cut", up.power_cut),
         (KUBERNETES, "--node", up.node),
         (KUBERNETES, "--nodes", up.nodes.is_some()),
+        (KUBERNETES, "--csi", up.csi),
         (TRINO, "--workers", up.trino.workers.is_some()),
         (TRINO, "--heap", up.trino.heap.is_some()),
         (TRINO, "--jdk", up.trino.jdk.is_some()),

@@ -32,6 +32,7 @@ pub(super) fn write(
         }
         Daemon::Kubelet(number) => kubelet(home, network, number)?,
         Daemon::Containerd(number) => containerd(home, network, number, programs)?,
+        Daemon::Csi(csi) => super::csi::settings(home, csi),
         _ => volumes(home, network)?,
     };
     home::write_private(&home.server_conf(daemon), &text)

@@ -4,6 +4,7 @@
 //! plugins for networks come from the distribution. Where they live is in [`place`], the addresses are in [`network`].
 
 mod conf;
+mod csi;
 mod groups;
 mod network;
 mod place;
@@ -16,12 +17,14 @@ use serde_json::{Value, json};
 
 use super::{Kubernetes, READY};
 use crate::command::Programs;
-use crate::daemon::{Daemon, Under};
+use crate::daemon::{Csi, Daemon, Under};
 use crate::error::LabError;
 use crate::home::{self, Home};
 use crate::image::Image;
+use crate::loops;
 use crate::watch::Watch;
 
+use groups::Groups;
 pub(crate) use network::Network;
 pub(crate) use place::Place;
 
@@ -39,6 +42,8 @@ const NAMESPACE: &str = "k8s.io";
 pub(super) struct Node<'a> {
     pub(super) kubernetes: &'a Kubernetes,
     pub(super) network: Network,
+    /// Whether it has a CSI driver.
+    pub(super) has_csi: bool,
 }
 
 impl Node<'_> {
@@ -47,7 +52,8 @@ impl Node<'_> {
         let of_each = |daemon: fn(usize) -> Daemon| (0..self.network.nodes()).map(daemon);
         let first = [Daemon::ControllerManager, Daemon::Scheduler].into_iter();
         let first = first.chain(of_each(Daemon::Containerd)).chain(of_each(Daemon::Kubelet));
-        first.chain([Daemon::Volumes]).collect()
+        let csi = Csi::ALL.into_iter().filter(|_| self.has_csi).map(Daemon::Csi);
+        first.chain([Daemon::Volumes]).chain(csi).collect()
     }
 
     /// Starts what does not run, and waits until the node is ready for pods. The API server must be up.
@@ -67,9 +73,15 @@ impl Node<'_> {
                 watch.keep(daemon, process)?;
                 continue;
             }
+            if daemon == Daemon::Csi(Csi::Driver) {
+                csi::define(self.kubernetes)?;
+                // Those that spoke with one that was killed end by themselves, but some seconds later.
+                Csi::ALL.into_iter().try_for_each(|csi| watch.stop(Daemon::Csi(csi)))?;
+            }
             conf::write(home, self.network, programs, daemon)?;
             let under = match daemon {
                 Daemon::Containerd(number) | Daemon::Kubelet(number) => Under::Node(&places[number]),
+                Daemon::Csi(_) => Under::Node(&places[0]),
                 _ => Under::Us,
             };
             watch.start(daemon, under)?;
@@ -84,7 +96,12 @@ impl Node<'_> {
                 self.heartbeat(number).is_some_and(|heartbeat| Some(heartbeat) != gone)
             })?;
         }
-        self.kubernetes.put("/apis/storage.k8s.io/v1/storageclasses", &storage_class())?;
+        self.kubernetes.put("/apis/storage.k8s.io/v1/storageclasses", &storage_class().to_string())?;
+        if self.has_csi {
+            watch.await_ready(Daemon::Csi(Csi::Driver), READY, "is not known to kubelet", || {
+                csi::is_registered(self.kubernetes)
+            })?;
+        }
         // Without these no pod can be made.
         let ready = ["serviceaccounts/default", "configmaps/kube-root-ca.crt"];
         let there = |name| self.kubernetes.ask("GET", &format!("/api/v1/namespaces/default/{name}"), None);
@@ -108,18 +125,29 @@ impl Node<'_> {
 }
 
 /// Fails if this user or this machine cannot have a node.
-pub(super) fn check(programs: &Programs) -> Result<(), LabError> {
+pub(super) fn check(programs: &Programs, has_csi: bool) -> Result<(), LabError> {
     programs.check(&crate::command::NODE)?;
+    if has_csi {
+        programs.check(&crate::command::CSI)?;
+    }
     conf::plugins()?;
     if rustix::process::geteuid().is_root() { Ok(()) } else { Err(LabError::NodeNeedsRoot) }
 }
 
-/// Ends everything that a node of this lab has left on the machine: processes, mounts, control groups and its network.
+/// Ends everything that a node of this lab has left on the machine: processes, loop devices, mounts, control groups and its network.
 pub(super) fn release(home: &Home, programs: &Programs) -> Result<(), LabError> {
     if !home.node().is_dir() {
         return Ok(());
     }
+    // Pods first: what nobody has open any more can be detached and unmounted without waiting.
+    Groups::of(home).remove()?;
+    // kubelet keeps a loop device of its own on each device of a pod. The kernel knows it by a path in the place, while there is one,
+    // and no two pods have the same.
+    let is_kubelets = |path: &Path| place::of_kubelet(home, path).is_some_and(|path| path.exists());
+    loops::attached(is_kubelets)?.iter().try_for_each(|device| device.detach(programs))?;
     place::remove(home, programs)?;
+    // Those of mounted volumes go with their mounts.
+    loops::await_detached(|device| device.file.starts_with(csi::files(home)))?;
     network::remove(home, programs)
 }
 

@@ -20,12 +20,14 @@ use crate::mounts;
 
 /// Directories of the node, by their names in the lab's.
 const DIRECTORIES: [(&str, &str); 5] = [
-    ("kubelet", "/var/lib/kubelet"),
+    ("kubelet", KUBELET),
     ("networks", "/var/lib/cni"),
     ("containers", RUNNING),
     ("pod-logs", "/var/log/pods"),
     ("container-logs", "/var/log/containers"),
 ];
+/// Where kubelet has all that is its own.
+const KUBELET: &str = "/var/lib/kubelet";
 /// What containerd knows of running containers: nothing of it outlives them.
 const RUNNING: &str = "/run/containerd";
 /// What kubelet wants to read in `/proc/sys` (`setupKernelTunables` in its container manager). Parameters that it must not set for
@@ -130,9 +132,13 @@ fn spaces(home: &Home) -> PathBuf {
     home.node().join("space")
 }
 
-/// Ends all that lives in the places of a lab, and the places.
+/// What a path in the first node's place that the kernel tells of is called outside, if it is one of kubelet's.
+pub(super) fn of_kubelet(home: &Home, path: &Path) -> Option<PathBuf> {
+    path.strip_prefix(KUBELET).ok().map(|rest| home.node().join("kubelet").join(rest))
+}
+
+/// Removes the places of a lab with all that is mounted there, when nobody lives there any more.
 pub(super) fn remove(home: &Home, programs: &Programs) -> Result<(), LabError> {
-    Groups::of(home).remove()?;
     mounts::release_below(&spaces(home), programs)?;
     for (_, directory) in DIRECTORIES {
         // Empty, and nobody's: of all that have to be there for the mounts, those that nothing is kept in. A node of another
