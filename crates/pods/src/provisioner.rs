@@ -173,7 +173,7 @@ impl Provisioner for Arm {
         let brought = match brought {
             Ok(brought) => brought,
             Err(error) => {
-                if !matches!(error, PodsError::Left { .. }) {
+                if !matches!(error, PodsError::Left { .. } | PodsError::Ending { .. }) {
                     trace.forget();
                 }
                 return Err(failed(error));
