@@ -1,20 +1,19 @@
 //! The settings of a Trino cluster: for each process the arguments of Java and a file of its own; catalogs and plugins
 //! are the same for all.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::record::Shape;
-use super::storage::Keys;
-use super::{CATALOG, METASTORE};
+use super::storage::{Bucket, Keys};
 use crate::daemon::Daemon;
 use crate::error::LabError;
 use crate::home::{Home, make_directory, remove, write_private};
+use tidemark_trino::{CATALOG, GENERATORS};
 
-/// The plugins that are loaded, of many: they are also the names of connectors and of catalogs.
-const PLUGINS: [&str; 3] = [CATALOG, "tpch", "tpcds"];
+/// What all files begin with.
+const HEAD: &str = "# Written by `tidemark lab up`, anew each time: changes made here are lost.\n";
 
 /// Writes all settings. What is the same already is not touched: processes that run may still read it.
 pub(super) fn write(home: &Home, shape: &Shape, keys: &Keys, server: &Path) -> Result<(), LabError> {
@@ -22,20 +21,21 @@ pub(super) fn write(home: &Home, shape: &Shape, keys: &Keys, server: &Path) -> R
     for directory in [&home.run(), &home.logs(), &home.confs(), &catalogs, &plugins] {
         make_directory(directory)?;
     }
-    for plugin in PLUGINS {
+    // Of the many plugins, those are loaded that have a catalog here; both have the connector's name.
+    for plugin in [CATALOG].into_iter().chain(GENERATORS) {
         let (link, target) = (plugins.join(plugin), server.join("plugin").join(plugin));
         if fs::read_link(&link).ok().as_ref() != Some(&target) {
             remove(&link)?;
             symlink(&target, &link).map_err(LabError::file("link", &link))?;
         }
-        let text =
-            if plugin == CATALOG { hive(shape, keys) } else { properties(&[("connector.name", plugin)]) };
-        write_private(&catalogs.join(format!("{plugin}.properties")), &text)?;
+        let text = if plugin == CATALOG { hive(shape, keys) } else { tidemark_trino::generator(plugin) };
+        write_private(&catalogs.join(format!("{plugin}.properties")), &(HEAD.to_owned() + &text))?;
     }
     for (number, (daemon, port)) in shape.nodes().into_iter().enumerate() {
         let data = home.data(number);
         make_directory(&data.join("tmp"))?;
-        write_private(&settings(home, daemon), &node(home, shape, daemon, port))?;
+        let own = HEAD.to_owned() + &node(home, shape, daemon, port);
+        write_private(&settings(home, daemon), &own)?;
         write_private(&home.server_conf(daemon), &java(home, shape, daemon, &data, server))?;
     }
     Ok(())
@@ -68,27 +68,14 @@ fn node(home: &Home, shape: &Shape, daemon: Daemon, port: u16) -> String {
     );
     let (plugins, catalogs) = (plugins.to_string_lossy(), catalogs.to_string_lossy());
     settings.extend([("plugin.dir", plugins.as_ref()), ("catalog.config-dir", catalogs.as_ref())]);
-    properties(&settings)
+    tidemark_trino::properties(&settings)
 }
 
-/// Tables as files in the bucket, and so is what is known of them.
 fn hive(shape: &Shape, keys: &Keys) -> String {
-    let metastore = format!("s3://{}/{METASTORE}", shape.bucket.bucket);
-    properties(&[
-        ("connector.name", CATALOG),
-        ("hive.metastore", "file"),
-        ("hive.metastore.catalog.dir", &metastore),
-        // Tables whose files somebody else wrote, and may write to.
-        ("hive.non-managed-table-writes-enabled", "true"),
-        ("hive.security", "allow-all"),
-        ("hive.storage-format", "PARQUET"),
-        ("fs.native-s3.enabled", "true"),
-        ("s3.endpoint", &shape.bucket.s3),
-        ("s3.region", &shape.bucket.region),
-        ("s3.path-style-access", "true"),
-        ("s3.aws-access-key", &keys.access_key),
-        ("s3.aws-secret-key", &keys.secret_key),
-    ])
+    let Bucket { s3, region, bucket } = &shape.bucket;
+    let (access_key, secret_key) = (keys.access_key.as_str(), keys.secret_key.as_str());
+    let bucket = tidemark_trino::Bucket { endpoint: s3, region, name: bucket, access_key, secret_key };
+    tidemark_trino::hive(bucket)
 }
 
 /// The file of arguments of the program `java`.
@@ -128,32 +115,11 @@ fn quoted(word: &str) -> String {
     format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A file of properties, as `java.util.Properties` reads it.
-fn properties(settings: &[(&str, &str)]) -> String {
-    let head = "# Written by `tidemark lab up`, anew each time: changes made here are lost.\n".to_owned();
-    settings.iter().fold(head, |text, (name, value)| text + name + "=" + &escaped(value) + "\n")
-}
-
-/// A value of a property: printable ASCII stands for itself, but for the backslash, and a space at the beginning.
-fn escaped(value: &str) -> String {
-    let mut text = String::new();
-    for (place, unit) in value.encode_utf16().enumerate() {
-        match u8::try_from(unit) {
-            Ok(b'\\') => text.push_str("\\\\"),
-            Ok(b' ') if place == 0 => text.push_str("\\ "),
-            Ok(byte @ b' '..=b'~') => text.push(char::from(byte)),
-            _ => _ = write!(text, "\\u{unit:04x}"),
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::trino::storage::Bucket;
 
     fn shape(workers: u16) -> Shape {
         Shape {
@@ -217,8 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_ends_its_line_or_its_quotes() {
-        assert_eq!(escaped(" a=b\\c\n#\u{e9}"), "\\ a=b\\\\c\\u000a#\\u00e9");
+    fn no_word_ends_its_quotes() {
         assert_eq!(quoted(r#"/a "b"\c"#), r#""/a \"b\"\\c""#);
     }
 }

@@ -7,7 +7,6 @@ mod conf;
 mod install;
 mod jdk;
 mod options;
-mod query;
 mod record;
 mod storage;
 
@@ -26,6 +25,7 @@ use crate::watch::Watch;
 use crate::{DaemonState, DaemonStatus, ports, programs, state_of};
 use jdk::Jdk;
 use record::Shape;
+use tidemark_trino::CATALOG;
 
 pub use options::TrinoOptions;
 pub(crate) use options::{LEAST_HEAP, MOST_WORKERS};
@@ -35,14 +35,8 @@ type Record = crate::record::Record<Shape>;
 
 /// The version.
 const VERSION: &str = "476";
-/// The catalog for tables in the bucket.
-const CATALOG: &str = "hive";
-/// Where in the bucket the catalogue lies.
-const METASTORE: &str = "meta";
 /// How long a process may take to become an active node, among many on few processors.
 const ACTIVE: Duration = Duration::from_secs(600);
-/// How long the coordinator may take to name its nodes.
-const NODES: Duration = Duration::from_secs(30);
 /// How long a statement may take.
 const STATEMENT: Duration = Duration::from_secs(600);
 
@@ -147,7 +141,7 @@ impl Trino {
             dir: self.dir().to_owned(),
             labels: self.labels(),
             daemons,
-            active: if runs { self.active().ok() } else { None },
+            active: if runs { tidemark_trino::active(&self.endpoint()).ok() } else { None },
             endpoint: self.endpoint(),
             catalog: CATALOG,
             bucket: self.shape.bucket.clone(),
@@ -214,33 +208,9 @@ impl Trino {
     /// # Errors
     /// [`LabError::Statement`] with what the server says.
     pub fn ask(&self, sql: &str) -> Result<Vec<Vec<Value>>, LabError> {
-        self.carry_out(sql, STATEMENT).map(|given| given.rows)
-    }
-
-    fn carry_out(&self, sql: &str, limit: Duration) -> Result<query::Given, LabError> {
         let endpoint = self.endpoint();
-        query::ask(&endpoint, sql, limit).map_err(|why| LabError::Statement { endpoint, why })
-    }
-
-    /// The names of the nodes that the coordinator calls active. It answers by itself, whatever becomes of the others: any
-    /// more to do, such as to sort, could be given to one that has just died.
-    fn active(&self) -> Result<Vec<String>, LabError> {
-        self.nodes_in("SELECT node_id FROM system.runtime.nodes WHERE state = 'active'")
-    }
-
-    /// The names of the nodes that are given work: those that had a part in a query over a table with splits for all.
-    fn working(&self) -> Result<Vec<String>, LabError> {
-        let id = self.carry_out("SELECT count(*) FROM tpch.tiny.orders", NODES)?.id;
-        self.nodes_in(&format!("SELECT node_id FROM system.runtime.tasks WHERE query_id = '{id}'"))
-    }
-
-    fn nodes_in(&self, sql: &str) -> Result<Vec<String>, LabError> {
-        let rows = self.carry_out(sql, NODES)?.rows;
-        let mut names: Vec<_> =
-            rows.iter().filter_map(|row| row.first()?.as_str()).map(str::to_owned).collect();
-        names.sort();
-        names.dedup();
-        Ok(names)
+        let given = tidemark_trino::ask(&endpoint, sql, STATEMENT);
+        given.map(|given| given.rows).map_err(|why| LabError::Statement { endpoint, why })
     }
 
     fn runs(&self) -> Result<bool, LabError> {
@@ -272,13 +242,14 @@ impl Trino {
         missing.iter().try_for_each(|(daemon, port)| ports::check(*daemon, *port))?;
         missing.iter().try_for_each(|(daemon, _)| watch.start(*daemon, Under::Us))?;
         watch.say("waiting for all nodes to be active");
+        let endpoint = self.endpoint();
         for daemon in self.daemons() {
-            let is_active = || self.active().is_ok_and(|active| active.contains(&daemon.to_string()));
+            let is_active =
+                || tidemark_trino::active(&endpoint).is_ok_and(|active| active.contains(&daemon.to_string()));
             watch.await_ready(daemon, ACTIVE, "is not an active node", is_active)?;
         }
-        // A node is active for some seconds before the coordinator gives it any work, and queries fail if none has it.
         let all_work = || {
-            let working = self.working().unwrap_or_default();
+            let working = tidemark_trino::working(&endpoint).unwrap_or_default();
             self.shape.working().iter().all(|daemon| working.contains(&daemon.to_string()))
         };
         watch.await_ready(Daemon::Coordinator, ACTIVE, "gives no work to some of its nodes", all_work)

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tidemark_measure::units::{binary_bytes, count};
+use tidemark_trino::CATALOG;
 
+use super::VERSION;
 use super::storage::{Bucket, Keys};
-use super::{CATALOG, VERSION};
 use crate::daemon::Daemon;
 use crate::record::Made;
 use crate::system::System;

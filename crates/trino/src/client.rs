@@ -12,13 +12,16 @@ const REQUEST: Duration = Duration::from_secs(30);
 /// How long to wait when the coordinator has too much to do.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// How long the coordinator may take to name its nodes.
+const NODES: Duration = Duration::from_secs(30);
+
 /// What a statement gives.
 #[derive(Debug, PartialEq)]
-pub(super) struct Given {
+pub struct Given {
     /// Trino's own name for the statement, under which its tables about queries have it.
-    pub(super) id: String,
+    pub id: String,
     /// Its rows.
-    pub(super) rows: Vec<Vec<Value>>,
+    pub rows: Vec<Vec<Value>>,
 }
 
 /// One answer of the coordinator.
@@ -41,8 +44,8 @@ struct Failure {
 ///
 /// # Errors
 /// What went wrong, in words.
-pub(super) fn ask(endpoint: &str, sql: &str, limit: Duration) -> Result<Given, String> {
-    // No proxy of the environment stands before a server of this machine, and a busy one is asked again.
+pub fn ask(endpoint: &str, sql: &str, limit: Duration) -> Result<Given, String> {
+    // No proxy of the environment stands before a server that we have started, and a busy one is asked again.
     let settings = ureq::Agent::config_builder().proxy(None).http_status_as_error(false);
     let agent: ureq::Agent = settings.timeout_global(Some(REQUEST)).build().into();
     let deadline = Instant::now() + limit;
@@ -82,6 +85,43 @@ pub(super) fn ask(endpoint: &str, sql: &str, limit: Duration) -> Result<Given, S
             address => next = address,
         }
     }
+}
+
+/// The names of the nodes that the coordinator calls active. It answers by itself, whatever becomes of the others: any
+/// more to do, such as to sort, could be given to one that has just died.
+///
+/// # Errors
+/// What went wrong, in words.
+pub fn active(endpoint: &str) -> Result<Vec<String>, String> {
+    names(endpoint, "SELECT node_id FROM system.runtime.nodes WHERE state = 'active'")
+}
+
+/// The names of the nodes that are given work: those that had a part in a query over a table with splits for all. A node is
+/// active for some seconds before the coordinator gives it any, and queries fail if none has it.
+///
+/// # Errors
+/// What went wrong, in words.
+pub fn working(endpoint: &str) -> Result<Vec<String>, String> {
+    let id = ask(endpoint, "SELECT count(*) FROM tpch.tiny.orders", NODES)?.id;
+    names(endpoint, &format!("SELECT node_id FROM system.runtime.tasks WHERE query_id = '{id}'"))
+}
+
+/// The coordinator's version.
+///
+/// # Errors
+/// What went wrong, in words.
+pub fn version(endpoint: &str) -> Result<String, String> {
+    let versions = names(endpoint, "SELECT node_version FROM system.runtime.nodes WHERE coordinator")?;
+    versions.into_iter().next().ok_or_else(|| "the coordinator does not name itself".to_owned())
+}
+
+/// The names in the first column of a statement's rows, each once, in order.
+fn names(endpoint: &str, sql: &str) -> Result<Vec<String>, String> {
+    let rows = ask(endpoint, sql, NODES)?.rows;
+    let mut names: Vec<_> = rows.iter().filter_map(|row| row.first()?.as_str()).map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    Ok(names)
 }
 
 #[cfg(test)]

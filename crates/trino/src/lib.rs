@@ -1,0 +1,12 @@
+//! What a Trino cluster is told and asked, whoever runs it: the lab as processes, Kubernetes as pods.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `settings` | files of properties, and the catalog of tables in a bucket |
+//! | `client` | statements, and which nodes have work |
+
+mod client;
+mod settings;
+
+pub use client::{Given, active, ask, version, working};
+pub use settings::{Bucket, CATALOG, GENERATORS, generator, hive, properties};
