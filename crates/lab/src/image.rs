@@ -296,7 +296,7 @@ fn append(out: &mut Builder<impl Write>, path: &Path, content: &[u8]) -> io::Res
 }
 
 /// This machine's processors, as Go names them.
-fn architecture() -> &'static str {
+pub(crate) fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",

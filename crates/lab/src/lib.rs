@@ -96,7 +96,7 @@ pub use options::LabOptions;
 pub use provisioner::Labs;
 pub use record::Credentials;
 pub use system::{System, UnknownSystem};
-pub use trino::{Bucket, Keys, Storage, Trino, TrinoOptions, TrinoStatus};
+pub use trino::{Bucket, Keys, Storage, Trino, TrinoOptions, TrinoStatus, trino_image};
 
 /// Free space needed to create a lab, in bytes; a new lab takes a tenth of it.
 const FREE_BYTES: u64 = 1 << 30;

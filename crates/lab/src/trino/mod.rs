@@ -4,6 +4,7 @@
 //! ([`jdk`]). Nothing that must last lies in the lab's directory.
 
 mod conf;
+mod image;
 mod install;
 mod jdk;
 mod options;
@@ -27,6 +28,7 @@ use jdk::Jdk;
 use record::Shape;
 use tidemark_trino::CATALOG;
 
+pub use image::trino_image;
 pub use options::TrinoOptions;
 pub(crate) use options::{LEAST_HEAP, MOST_WORKERS};
 pub use storage::{Bucket, Keys, Storage};

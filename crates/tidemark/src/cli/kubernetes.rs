@@ -151,6 +151,8 @@ pub(crate) enum ImageOf {
     Driver,
     /// The PostgreSQL of this machine
     Postgres,
+    /// Trino with the Java of this machine; fetched with Maven if `tidemark lab up trino` has not done so
+    Trino,
 }
 
 impl ImageOf {
@@ -159,6 +161,7 @@ impl ImageOf {
         match self {
             Self::Driver => IMAGE,
             Self::Postgres => concat!("tidemark-postgres:", env!("CARGO_PKG_VERSION")),
+            Self::Trino => concat!("tidemark-trino:", env!("CARGO_PKG_VERSION")),
         }
     }
 }
@@ -168,13 +171,13 @@ pub(crate) enum KubernetesCommand {
     /// Write an image for pods: an archive that containerd, Podman and Docker read, made without any of them. The same programs give
     /// the same bytes
     Image {
-        /// What it is of: this program for drivers, or this machine's PostgreSQL for database servers
+        /// What it is of: this program for drivers, this machine's PostgreSQL for database servers, or Trino
         #[arg(value_enum, default_value = "driver")]
         of: ImageOf,
         /// The archive
         #[arg(long, short, value_name = "FILE")]
         output: PathBuf,
-        /// Name of the image [default: tidemark:VERSION, or tidemark-postgres:VERSION]
+        /// Name of the image [default: tidemark:VERSION, tidemark-postgres:VERSION or tidemark-trino:VERSION]
         #[arg(long, value_parser = image)]
         name: Option<String>,
     },

@@ -75,6 +75,10 @@ fn image(of: ImageOf, output: &Path, name: &str, terminal: Terminal) -> Result<E
     let image = match of {
         ImageOf::Driver => driver_image(name)?,
         ImageOf::Postgres => tidemark_lab::postgres_image(&full_name(name)).map_err(Stop::not_ready)?,
+        ImageOf::Trino => {
+            let mut progress = |text: &str| terminal.remark(text);
+            tidemark_lab::trino_image(&full_name(name), &mut progress).map_err(Stop::not_ready)?
+        }
     };
     image.write(output).map_err(Stop::not_written)?;
     terminal
