@@ -154,7 +154,7 @@ impl Drivers<'_> {
                 source: VolumeSource::Secret {
                     secret_name: self.run.to_owned(),
                     default_mode: 0o440,
-                    items: [SecretItem { key: "token", path: "token" }],
+                    items: vec![SecretItem { key: "token", path: "token" }],
                 },
             },
         ];
@@ -191,7 +191,7 @@ impl Drivers<'_> {
         args.extend(["--token-file".to_owned(), format!("{TOKEN_DIRECTORY}/token")]);
         args.extend(["--leave-after", LEAVE_AFTER].map(str::to_owned));
         args.extend(volume.iter().flat_map(|volume| ["--allow-path".to_owned(), volume.path.clone()]));
-        let mount = |name, path: &str, read_only| Mount { name, mount_path: path.to_owned(), read_only };
+        let mount = Mount::whole;
         let mut volume_mounts = vec![mount("scratch", "/tmp", false), mount("access", TOKEN_DIRECTORY, true)];
         let mut volume_devices = Vec::new();
         if let Some(Volume { mode, path, .. }) = volume {

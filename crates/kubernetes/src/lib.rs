@@ -15,10 +15,12 @@
 //! assert_eq!(kinds, ["CephCluster", "StorageClass", "VolumeSnapshotClass"]);
 //! ```
 
+mod arm;
 mod classes;
 mod databases;
 mod document;
 mod drivers;
+mod hosting;
 mod layout;
 mod manifest;
 mod names;
@@ -29,14 +31,19 @@ mod quantity;
 mod render;
 mod rook;
 mod servers;
+mod stateful;
+mod trino;
+mod trino_pods;
 mod workload;
 
+pub use arm::{ARM, OfArm, What, of_arm};
 pub use databases::{Account, DATABASE, Databases};
 pub use document::{LAYOUT, read};
 pub use drivers::{
     BUCKET_VARIABLES, COMPONENT, Drivers, LONGEST_RUN, MANAGED_BY, RUN, Reach, bucket_claim, is_run_name,
     run_name,
 };
+pub use hosting::Hosting;
 pub use layout::{
     Cache, Cluster, Deployment, FailureDomain, FileSystem, Gateways, Layout, Media, Monitors, ObjectStore,
     Pool, Template,
@@ -50,4 +57,6 @@ pub use pods::{
 };
 pub use quantity::{Quantity, SIZE};
 pub use render::NAMESPACE;
-pub use servers::{SERVERS, Server, Servers, servers};
+pub use servers::{Server, Servers};
+pub use trino::{Bucket, Trino};
+pub use trino_pods::{COORDINATOR, TRINO_PORT, TrinoPods, WORKERS};

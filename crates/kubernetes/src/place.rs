@@ -20,6 +20,13 @@ pub(crate) fn selector(run: &str) -> Selector {
     Selector { match_labels: BTreeMap::from([(RUN, run.to_owned())]) }
 }
 
+/// What selects those of its pods that are for one thing.
+pub(crate) fn selector_of((name, value): (&'static str, &str), run: &str) -> Selector {
+    let mut all = selector(run);
+    all.match_labels.insert(name, value.to_owned());
+    all
+}
+
 /// Where the pods of a run may be, and how they are spread there: on nodes with these labels, of one that is named several times with any
 /// of its values.
 pub(crate) fn placed(

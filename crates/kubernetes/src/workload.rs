@@ -35,7 +35,8 @@ pub(crate) struct StatefulSetSpec {
     pub(crate) pod_management_policy: &'static str,
     pub(crate) selector: Selector,
     pub(crate) template: PodTemplate,
-    pub(crate) volume_claim_templates: [NamedClaim; 1],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) volume_claim_templates: Vec<NamedClaim>,
     pub(crate) persistent_volume_claim_retention_policy: Retention,
 }
 
@@ -254,8 +255,18 @@ pub(crate) struct Capabilities {
 pub(crate) struct Mount {
     pub(crate) name: &'static str,
     pub(crate) mount_path: String,
+    /// What of the volume is there; all of it without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sub_path: Option<&'static str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) read_only: bool,
+}
+
+impl Mount {
+    /// A whole volume.
+    pub(crate) fn whole(name: &'static str, path: &str, read_only: bool) -> Self {
+        Self { name, mount_path: path.to_owned(), sub_path: None, read_only }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -281,7 +292,7 @@ pub(crate) enum VolumeSource {
         medium: Option<&'static str>,
     },
     #[serde(rename_all = "camelCase")]
-    Secret { secret_name: String, default_mode: u32, items: [SecretItem; 1] },
+    Secret { secret_name: String, default_mode: u32, items: Vec<SecretItem> },
     #[serde(rename_all = "camelCase")]
     Ephemeral { volume_claim_template: ClaimTemplate },
 }

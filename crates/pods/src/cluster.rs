@@ -104,8 +104,8 @@ impl Cluster {
             Err(away @ PodsError::Away { .. }) => return Err(away.and(self.remove(made, run, REMOVAL))),
             Err(refused) => return Err(refused),
         };
-        let running = Running::new(self, made, run.to_owned(), count);
         let uid = owner["metadata"]["uid"].as_str().unwrap_or_default();
+        let running = Running::new(self, made, run, uid, count);
         match owned(uid).into_iter().try_for_each(|(kind, manifest)| self.make(kind, &manifest).map(drop)) {
             Ok(()) => Ok(running),
             Err(error) => Err(error.and(running.remove())),
@@ -117,17 +117,29 @@ impl Cluster {
         Watcher::start(&self.client, run, pods)
     }
 
-    /// The runs that have drivers or database servers here, by name.
+    /// The runs that have drivers or servers here, by name.
     ///
     /// # Errors
     /// The API server refuses to tell, or does not answer. Whoever has no right to servers has none here.
     pub fn runs(&self) -> Result<Vec<Found>, PodsError> {
         let jobs: Vec<Job> =
             self.owners(Made::Drivers).map_err(|failure| self.error("list Jobs", failure))?;
-        let sets: Vec<StatefulSet> = match self.owners(Made::Databases) {
-            Err(failure) if failure.is_forbidden() => Vec::new(),
-            sets => sets.map_err(|failure| self.error("list StatefulSets", failure))?,
-        };
+        let mut servers = Vec::new();
+        for made in [Made::Databases, Made::Trino] {
+            let sets: Vec<StatefulSet> = match self.owners(made) {
+                Err(failure) if failure.is_forbidden() => Vec::new(),
+                sets => sets.map_err(|failure| self.error("list StatefulSets", failure))?,
+            };
+            servers.extend(sets.into_iter().map(|set| Found {
+                made,
+                run: set.metadata.name,
+                active: set.status.replicas,
+                count: set.spec.replicas,
+                is_over: false,
+                since: set.metadata.creation_timestamp,
+                evaluation: None,
+            }));
+        }
         let drivers = jobs.into_iter().map(|job| Found {
             made: Made::Drivers,
             run: job.metadata.name,
@@ -141,15 +153,6 @@ impl Cluster {
                 .into_iter()
                 .find(|one| one.kind == "Evaluation")
                 .map(|one| one.name),
-        });
-        let servers = sets.into_iter().map(|set| Found {
-            made: Made::Databases,
-            run: set.metadata.name,
-            active: set.status.replicas,
-            count: set.spec.replicas,
-            is_over: false,
-            since: set.metadata.creation_timestamp,
-            evaluation: None,
         });
         // Labels are anybody's to set: what is not named as a run is none of ours, whatever they say.
         Ok(drivers.chain(servers).filter(|found| is_run_name(&found.run)).collect())
@@ -200,14 +203,14 @@ impl Cluster {
         if self.delete(owner, run)? {
             remains.push(Remains::Owner(format!("{} {run}", owner.name)));
         }
-        for kind in made.owned() {
-            self.delete(*kind, run)?;
+        for (kind, suffix) in made.owned() {
+            self.delete(*kind, &format!("{run}{suffix}"))?;
         }
         if made == Made::Drivers {
             let claim = bucket_claim(run);
             match self.delete(bucket::CLAIM, &claim) {
                 Ok(false) => {}
-                Ok(true) => left.push(format!("bucket claim {claim}")),
+                Ok(true) => remains.push(Remains::Owner(format!("bucket claim {claim}"))),
                 // Who may claim no buckets has none.
                 Err((_, failure)) if failure.is_forbidden() => {}
                 Err(failed) => return Err(failed),
@@ -236,7 +239,7 @@ impl Cluster {
         }
     }
 
-    fn make(&self, kind: Kind, manifest: &Manifest) -> Result<Value, PodsError> {
+    pub(crate) fn make(&self, kind: Kind, manifest: &Manifest) -> Result<Value, PodsError> {
         let doing = format!("make a {} in the namespace {}", manifest.kind, self.namespace());
         let wrong = |error: serde_json::Error| PodsError::Refused {
             doing: doing.clone(),

@@ -1,105 +1,107 @@
-//! Database servers: made, until they are ready, and their addresses.
+//! Database servers: made, until they are ready, and what a load needs to know of them.
 
 use crate::cluster::Cluster;
 use crate::error::PodsError;
 use crate::made::{Made, SECRET, SERVICE};
 use crate::objects::Pod;
-use crate::running::{Running, Waiting};
-use std::cell::Cell;
-use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
-use tidemark_kubernetes::{Account, Databases};
+use crate::running::Running;
+use crate::servers::{Brought, Waiter, labels};
+use std::net::SocketAddr;
+use tidemark_keys::secret::Secret;
+use tidemark_kubernetes::{Account, Databases, Manifest, Servers};
 
-/// How long servers may take until they are ready: images are pulled, volumes made, data written.
-const READY: Duration = Duration::from_secs(600);
-/// How often it is looked whether they are.
-const LOOK: Duration = Duration::from_secs(1);
+/// The name of the account that is made in each server, and of its database.
+const ACCOUNT: &str = "tidemark";
 
-/// A server that is ready.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Instance {
-    /// Where it listens.
-    pub(crate) address: SocketAddr,
-    /// The node that it runs on.
-    pub(crate) node: String,
+/// The variables that servers bring, and stand-ins for their values while they are not up.
+pub(crate) const VARIABLES: [(&str, &str); 6] = [
+    (ENDPOINTS, "127.0.0.1:1"),
+    ("TIDEMARK_KUBERNETES_HOST", "127.0.0.1"),
+    ("TIDEMARK_KUBERNETES_PORT", "1"),
+    ("TIDEMARK_KUBERNETES_USER", ACCOUNT),
+    ("TIDEMARK_KUBERNETES_PASSWORD", "not-known-yet"),
+    ("TIDEMARK_KUBERNETES_DATABASE", ACCOUNT),
+];
+/// The variable with the addresses of all.
+const ENDPOINTS: &str = "TIDEMARK_KUBERNETES_ENDPOINTS";
+
+/// The stand-in for a variable: a load may be for some of the servers, so there are as many addresses as there will be.
+pub(crate) fn stand_in(servers: &Servers, name: &str) -> Option<String> {
+    let (_, one) = VARIABLES.into_iter().find(|(known, _)| *known == name)?;
+    let address = |number| format!("127.0.0.1:{number}");
+    Some(match name == ENDPOINTS {
+        true => (1..=servers.instances).map(address).collect::<Vec<_>>().join(","),
+        false => one.to_owned(),
+    })
+}
+
+/// The manifests, without what is made anew each time.
+pub(crate) fn manifests(databases: &Databases<'_>) -> Vec<Manifest> {
+    let account = account(Secret::new("(made for each run)"));
+    vec![databases.stateful_set(), databases.secret(&account, None), databases.service(None)]
+}
+
+fn account(password: Secret) -> Account {
+    Account { user: ACCOUNT, password, database: ACCOUNT }
 }
 
 impl Cluster {
-    /// Makes database servers. If that fails, nothing of them is left, or the error says what is.
+    /// Makes database servers with this password and waits until all are ready. If that fails, nothing of them is left, or the error says
+    /// what is.
     ///
     /// # Errors
-    /// The API server refuses it, or does not answer.
-    pub(crate) fn start_databases<'a>(
-        &'a self,
-        databases: &Databases<'_>,
-        account: &Account,
-    ) -> Result<Running<'a>, PodsError> {
-        self.has_class(&databases.servers.class, "volumes")?;
-        let owned = |uid: &str| {
-            vec![(SECRET, databases.secret(account, Some(uid))), (SERVICE, databases.service(Some(uid)))]
-        };
-        let count = databases.servers.instances;
-        self.make_all(Made::Databases, databases.run, count, &databases.stateful_set(), owned)
-    }
-
-    /// Waits until all are ready: where each of them is, in the order of their numbers.
-    ///
-    /// # Errors
-    /// Those of [`Running::wait`].
-    pub(crate) fn ready(
+    /// The API server refuses it, or does not answer; those of [`Running::wait`].
+    pub(crate) fn bring_databases(
         &self,
         databases: &Databases<'_>,
-        running: &Running<'_>,
-        stopped: &dyn Fn() -> bool,
-        say: &mut dyn FnMut(&str),
-    ) -> Result<Vec<Instance>, PodsError> {
-        let port = databases.servers.server.port();
-        // The API server is not asked more often than it must be.
-        let last: Cell<Option<(Instant, u32)>> = Cell::new(None);
-        let count_ready = || match last.get() {
-            Some((at, count)) if at.elapsed() < LOOK => count,
-            _ => {
-                let pods: Vec<Pod> = self.of_run("pods", databases.run).unwrap_or_default();
-                let count = pods.iter().filter(|pod| pod.is_ready()).count() as u32;
-                last.set(Some((Instant::now(), count)));
-                count
-            }
+        password: &Secret,
+        waiter: Waiter<'_>,
+    ) -> Result<Brought, PodsError> {
+        let Servers { instances, class, .. } = databases.servers;
+        self.has_class(class, "volumes")?;
+        let account = account(password.clone());
+        let owned = |uid: &str| {
+            vec![(SECRET, databases.secret(&account, Some(uid))), (SERVICE, databases.service(Some(uid)))]
         };
-        let waiting = Waiting { joined: &count_ready, stopped, most: READY, at: &port.to_string() };
-        running.wait(&waiting, say)?;
-        let pods: Vec<Pod> =
-            self.of_run("pods", databases.run).map_err(|failure| self.error("list pods", failure))?;
-        let mut instances: Vec<_> = pods.iter().filter_map(|pod| instance(pod, port)).collect();
-        instances.sort_by_key(|(number, _)| *number);
-        if instances.len() != databases.servers.instances as usize {
-            let (there, all) = (instances.len(), databases.servers.instances);
-            return Err(PodsError::NotJoined(format!("{there} of {all} database servers have an address")));
-        }
-        Ok(instances.into_iter().map(|(_, instance)| instance).collect())
+        let set = databases.stateful_set();
+        let running = self.make_all(Made::Databases, databases.run, *instances, &set, owned)?;
+        let brought = self.databases_brought(databases, password, &running, waiter);
+        running.conclude(brought)
     }
-}
 
-/// The number of a pod of a StatefulSet, and where it is.
-fn instance(pod: &Pod, port: u16) -> Option<(u32, Instance)> {
-    let number = pod.metadata.name.rsplit('-').next()?.parse().ok()?;
-    let ip: IpAddr = pod.status.pod_ip.parse().ok()?;
-    Some((number, Instance { address: SocketAddr::new(ip, port), node: pod.spec.node_name.clone() }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn an_instance_is_where_its_pod_is() {
-        let pod = |name: &str, ip: &str| {
-            let pod = json!({"metadata": {"name": name}, "spec": {"nodeName": "n"}, "status": {"podIP": ip}});
-            instance(&serde_json::from_value(pod).unwrap(), 5432)
-                .map(|(number, instance)| (number, instance.address.to_string(), instance.node))
+    fn databases_brought(
+        &self,
+        databases: &Databases<'_>,
+        password: &Secret,
+        running: &Running<'_>,
+        waiter: Waiter<'_>,
+    ) -> Result<Brought, PodsError> {
+        let Servers { server, instances: count, class, size, hosting } = databases.servers;
+        let count_ready = || {
+            let pods: Vec<Pod> = self.of_run("pods", databases.run).unwrap_or_default();
+            pods.iter().filter(|pod| pod.is_ready()).count() as u32
         };
-        assert_eq!(pod("run-10", "10.0.0.7"), Some((10, "10.0.0.7:5432".to_owned(), "n".to_owned())));
-        assert_eq!(pod("run-0", "fd00::1"), Some((0, "[fd00::1]:5432".to_owned(), "n".to_owned())));
-        assert_eq!(pod("run-0", ""), None, "it has none yet");
+        waiter.wait(running, server.port(), &count_ready)?;
+        let instances = self.instances(databases.run)?;
+        let Some(first) = instances.first().filter(|_| instances.len() == *count as usize) else {
+            let there = instances.len();
+            return Err(PodsError::NotJoined(format!("{there} of {count} database servers have an address")));
+        };
+        let address = |ip| SocketAddr::new(ip, server.port()).to_string();
+        let endpoints: Vec<_> = instances.iter().map(|one| address(one.ip)).collect();
+        let values = [
+            endpoints.join(","),
+            first.ip.to_string(),
+            server.port().to_string(),
+            ACCOUNT.to_owned(),
+            password.reveal().to_owned(),
+            ACCOUNT.to_owned(),
+        ];
+        let each =
+            format!("{} CPU, {} of memory, {size} of the storage class {class}", hosting.cpu, hosting.memory);
+        Ok(Brought {
+            variables: VARIABLES.map(|(name, _)| name).into_iter().zip(values).collect(),
+            labels: labels(hosting, ("each server", each), &instances),
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Drivers and database servers as pods of Kubernetes: made for a run, waited for, removed.
+//! Drivers and servers as pods of Kubernetes: made for a run, waited for, removed.
 //!
 //! [`Cluster::start`] makes the objects of `tidemark_kubernetes::Drivers`;
 //! what it gives is told which drivers have joined ([`Running::wait`]), says why others do not, and removes everything at the end.
@@ -9,8 +9,10 @@
 //! |---|---|
 //! | `cluster` | an API server: objects are made, listed and removed |
 //! | `made` | what runs make, and what owns it |
+//! | `servers` | what all servers have in common |
 //! | `databases` | database servers: made, ready, at which addresses |
-//! | `provisioner` | database servers for an arm of an evaluation |
+//! | `trino` | a Trino cluster: made, until all of it has work |
+//! | `provisioner` | servers for an arm of an evaluation |
 //! | `bucket` | the bucket that a run claims |
 //! | `running` | the pods of one run |
 //! | `objects` | what we read of its objects |
@@ -31,7 +33,9 @@ mod objects;
 mod observers;
 mod provisioner;
 mod running;
+mod servers;
 mod toolbox;
+mod trino;
 mod trouble;
 mod watcher;
 

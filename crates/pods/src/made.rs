@@ -1,6 +1,6 @@
-//! What a run makes: drivers, or database servers. Each has an owner, with which everything goes.
+//! What a run makes: drivers, database servers, or a Trino cluster. Each has an owner, with which everything goes.
 
-use tidemark_kubernetes::{COMPONENT, DATABASE};
+use tidemark_kubernetes::{COMPONENT, COORDINATOR, DATABASE, WORKERS};
 
 /// What a run has made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub enum Made {
     Drivers,
     /// Database servers, owned by a StatefulSet.
     Databases,
+    /// A Trino cluster, owned by the StatefulSet of its coordinator.
+    Trino,
 }
 
 /// A kind of objects.
@@ -33,6 +35,7 @@ impl Made {
         match self {
             Self::Drivers => "drivers",
             Self::Databases => "database servers",
+            Self::Trino => "Trino clusters",
         }
     }
 
@@ -40,15 +43,16 @@ impl Made {
     pub(crate) fn owner(self) -> Kind {
         match self {
             Self::Drivers => JOB,
-            Self::Databases => STATEFUL_SET,
+            Self::Databases | Self::Trino => STATEFUL_SET,
         }
     }
 
-    /// What it owns under the run's name.
-    pub(crate) fn owned(self) -> &'static [Kind] {
+    /// What it owns, each under the run's name and what comes after that.
+    pub(crate) fn owned(self) -> &'static [(Kind, &'static str)] {
         match self {
-            Self::Drivers => &[SECRET],
-            Self::Databases => &[SECRET, SERVICE],
+            Self::Drivers => &[(SECRET, "")],
+            Self::Databases => &[(SECRET, ""), (SERVICE, "")],
+            Self::Trino => &[(SECRET, ""), (SERVICE, ""), (STATEFUL_SET, WORKERS)],
         }
     }
 
@@ -59,6 +63,7 @@ impl Made {
             match self {
                 Self::Drivers => COMPONENT,
                 Self::Databases => DATABASE,
+                Self::Trino => COORDINATOR,
             },
         );
         format!("labelSelector={}%3D{},{component}%3D{value}", managed.0, managed.1)
@@ -69,6 +74,7 @@ impl Made {
         match self {
             Self::Drivers => "drivers have joined",
             Self::Databases => "database servers are ready",
+            Self::Trino => "nodes of Trino have work",
         }
     }
 
@@ -82,6 +88,10 @@ impl Made {
             Self::Databases => format!(
                 ": their pods run and do not listen on the port {at}; `kubectl logs --namespace {namespace} {run}-0` shows what the \
                  first one says"
+            ),
+            Self::Trino => format!(
+                ": their pods run; this process must reach the coordinator's at its port {at}, and pods must reach each other; `kubectl \
+                 logs --namespace {namespace} {run}-0` shows what the coordinator says"
             ),
         }
     }

@@ -1,19 +1,20 @@
-//! Database servers on Kubernetes as a provisioner: for each arm of an evaluation that has a `kubernetes`.
+//! Servers on Kubernetes as a provisioner: for each arm of an evaluation that has a `kubernetes`.
 
 use crate::cluster::Cluster;
-use crate::databases::Instance;
 use crate::error::PodsError;
 use crate::made::Made;
 use crate::running::REMOVAL;
+use crate::servers::{Brought, Waiter};
+use crate::{databases, trino};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use tidemark_apiserver::Which;
 use tidemark_keys::secret::Secret;
 use tidemark_keys::shapes::Map;
 use tidemark_keys::tree::Entry;
 use tidemark_keys::{AnyKey, Key, Table};
-use tidemark_kubernetes::{Account, Databases, Manifest, SERVERS, Servers, run_name, servers};
+use tidemark_kubernetes::{ARM, Databases, Manifest, OfArm, TrinoPods, What, of_arm, run_name};
 use tidemark_load::stop::StopRequest;
 use tidemark_plan::provisioner::{
     Progress, ProvisionError, Provisioner, ProvisionerKind, Request, Trace, Variables,
@@ -21,23 +22,18 @@ use tidemark_plan::provisioner::{
 use tidemark_plan::yaml::environment::Environment;
 
 /// The key under which an arm asks for it.
-static KUBERNETES: Key<Map> =
-    Key::new("kubernetes", "What Kubernetes runs for it: database servers as pods", Map(&SERVERS));
+static KUBERNETES: Key<Map> = Key::new(
+    "kubernetes",
+    "What Kubernetes runs for it: database servers, or a Trino cluster, as pods",
+    Map(&ARM),
+);
 
-/// The name of the account that is made in each server, and of its database.
-const ACCOUNT: &str = "tidemark";
 /// The note of what was made, by which a later start removes what this one leaves: server, namespace and run, a line each.
 const MADE: &str = "kubernetes-run";
 
-/// The variables that servers bring, and stand-ins for their values while they are not up.
-const VARIABLES: [(&str, &str); 6] = [
-    ("TIDEMARK_KUBERNETES_ENDPOINTS", "127.0.0.1:1"),
-    ("TIDEMARK_KUBERNETES_HOST", "127.0.0.1"),
-    ("TIDEMARK_KUBERNETES_PORT", "1"),
-    ("TIDEMARK_KUBERNETES_USER", ACCOUNT),
-    ("TIDEMARK_KUBERNETES_PASSWORD", "not-known-yet"),
-    ("TIDEMARK_KUBERNETES_DATABASE", ACCOUNT),
-];
+/// The variables of all kinds of servers, and stand-ins.
+static VARIABLES: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| [&databases::VARIABLES[..], &trino::VARIABLES].concat());
 
 /// What Kubernetes runs for each arm that has a `kubernetes`.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +45,8 @@ impl ProvisionerKind for Arms {
     }
 
     fn read<'a>(&self, arm: &Table<'a>, entry: &'a Entry, _: &Environment<'_>) -> Option<Request> {
-        let servers = servers(arm.below(&KUBERNETES, entry))?;
-        Some(Request::new(KUBERNETES.name, servers.label(), servers))
+        let asked = of_arm(arm.below(&KUBERNETES, entry))?;
+        Some(Request::new(KUBERNETES.name, asked.what.label(), asked))
     }
 
     fn variables(&self) -> &[(&'static str, &'static str)] {
@@ -58,12 +54,10 @@ impl ProvisionerKind for Arms {
     }
 
     fn stand_in(&self, request: &Request, name: &str) -> Option<String> {
-        let (_, one) = VARIABLES.iter().find(|(known, _)| *known == name)?;
-        let instances = request.get::<Servers>().map_or(1, |servers| servers.instances);
-        // A load may be for some of the servers: there are as many stand-ins as there will be.
-        let all =
-            || (1..=instances).map(|number| format!("127.0.0.1:{number}")).collect::<Vec<_>>().join(",");
-        Some(if name == VARIABLES[0].0 { all() } else { (*one).to_owned() })
+        match &request.get::<OfArm>()?.what {
+            What::Databases(servers) => databases::stand_in(servers, name),
+            What::Trino(cluster) => trino::stand_in(cluster, name),
+        }
     }
 
     fn provisioner(
@@ -71,29 +65,26 @@ impl ProvisionerKind for Arms {
         request: &Request,
         directory: &Path,
     ) -> Result<Box<dyn Provisioner>, ProvisionError> {
-        let asked = request.get::<Servers>().cloned();
-        let servers = asked.ok_or_else(|| ProvisionError::Failed("it asks for nothing".into()))?;
-        Ok(Box::new(Arm { servers, directory: directory.to_owned(), up: None }))
+        let asked = request.get::<OfArm>().cloned();
+        let asked = asked.ok_or_else(|| ProvisionError::Failed("it asks for nothing".into()))?;
+        Ok(Box::new(Arm { asked, directory: directory.to_owned(), up: None }))
     }
 }
 
 /// The manifests of what a request asks for, without what is made anew each time; none, if it is of another kind. `arm` is the name of
 /// its arm.
 pub fn manifests(request: &Request, arm: &str) -> Vec<Manifest> {
-    let Some(servers) = request.get::<Servers>() else { return Vec::new() };
-    let run = run_name(arm, "00000");
-    let databases = Databases { run: &run, namespace: servers.namespace.as_deref(), servers };
-    let account = account(Secret::new("(made for each run)"));
-    vec![databases.stateful_set(), databases.secret(&account, None), databases.service(None)]
-}
-
-fn account(password: Secret) -> Account {
-    Account { user: ACCOUNT, password, database: ACCOUNT }
+    let Some(OfArm { namespace, what, .. }) = request.get::<OfArm>() else { return Vec::new() };
+    let (run, namespace) = (&run_name(arm, "00000"), namespace.as_deref());
+    match what {
+        What::Databases(servers) => databases::manifests(&Databases { run, namespace, servers }),
+        What::Trino(trino) => trino::manifests(&TrinoPods { run, namespace, trino }),
+    }
 }
 
 /// The servers of one arm.
 struct Arm {
-    servers: Servers,
+    asked: OfArm,
     directory: PathBuf,
     up: Option<Up>,
 }
@@ -103,15 +94,21 @@ struct Up {
     cluster: Cluster,
     trace: Trace,
     run: String,
-    password: Secret,
-    instances: Vec<Instance>,
+    brought: Brought,
 }
 
 impl Arm {
     fn connect(&self) -> Result<Cluster, ProvisionError> {
-        let Servers { context, namespace, .. } = &self.servers;
+        let OfArm { context, namespace, .. } = &self.asked;
         let which = Which { kubeconfig: None, context: context.as_deref(), namespace: namespace.as_deref() };
         Cluster::connect(which).map_err(failed)
+    }
+
+    fn made(&self) -> Made {
+        match self.asked.what {
+            What::Databases(_) => Made::Databases,
+            What::Trino(_) => Made::Trino,
+        }
     }
 
     /// Removes what an earlier start has left behind.
@@ -125,11 +122,11 @@ impl Arm {
         let lines: Vec<&str> = noted.lines().collect();
         match lines.as_slice() {
             [server, namespace, run] if (*server, *namespace) == (cluster.server(), cluster.namespace()) => {
-                progress.line(&format!("removing the database servers {run} that an earlier start has left"));
-                cluster.remove(Made::Databases, run, REMOVAL).map_err(failed)
+                progress.line(&format!("removing the servers {run} that an earlier start has left"));
+                cluster.remove(self.made(), run, REMOVAL).map_err(failed)
             }
             [server, namespace, run] => Err(ProvisionError::Failed(format!(
-                "an earlier start has left the database servers {run} in the namespace {namespace} of {server}: remove them there with \
+                "an earlier start has left the servers {run} in the namespace {namespace} of {server}: remove them there with \
                  `tidemark kubernetes clean {run} --namespace {namespace}`, then remove {}",
                 self.directory.join(MADE).display()
             ))),
@@ -156,69 +153,50 @@ impl Provisioner for Arm {
         let cluster = self.connect()?;
         let trace = Trace::open(&self.directory, MADE)?;
         self.remove_earlier(&cluster, &trace, progress)?;
-        let (run, password) = (self.name(&cluster, &trace)?, Secret::new(random()?));
-        let databases = Databases { run: &run, namespace: Some(cluster.namespace()), servers: &self.servers };
-        progress.line(&format!("{run} in the namespace {}: {}", cluster.namespace(), self.servers.label()));
-        let running = cluster.start_databases(&databases, &account(password.clone())).map_err(failed)?;
+        let run = self.name(&cluster, &trace)?;
+        let label = self.asked.what.label();
+        progress.line(&format!("{run} in the namespace {}: {label}", cluster.namespace()));
         // One and the same is told what happens and asked whether to go on.
         let progress = RefCell::new(progress);
-        let stopped = || progress.borrow_mut().stop_request() > StopRequest::None;
-        let instances =
-            cluster.ready(&databases, &running, &stopped, &mut |text| progress.borrow_mut().line(text));
-        let instances = match instances {
-            Ok(instances) => instances,
+        let waiter = Waiter {
+            stopped: &|| progress.borrow_mut().stop_request() > StopRequest::None,
+            say: &|text| progress.borrow_mut().line(text),
+        };
+        let namespace = Some(cluster.namespace());
+        let brought = match &self.asked.what {
+            What::Databases(servers) => {
+                let databases = Databases { run: &run, namespace, servers };
+                cluster.bring_databases(&databases, &Secret::new(random()?), waiter)
+            }
+            What::Trino(trino) => cluster.bring_trino(&TrinoPods { run: &run, namespace, trino }, waiter),
+        };
+        let brought = match brought {
+            Ok(brought) => brought,
             Err(error) => {
-                let left = running.remove();
-                if left.is_ok() {
+                if !matches!(error, PodsError::Left { .. } | PodsError::Ending { .. }) {
                     trace.forget();
                 }
-                return Err(failed(error.and(left)));
+                return Err(failed(error));
             }
         };
-        running.keep();
-        self.up = Some(Up { cluster, trace, run, password, instances });
+        self.up = Some(Up { cluster, trace, run, brought });
         Ok(())
     }
 
     fn variables(&self) -> Variables {
-        let Some(up) = &self.up else { return Variables::new() };
-        let endpoints: Vec<_> = up.instances.iter().map(|one| one.address.to_string()).collect();
-        let first = up.instances.first().map(|one| (one.address.ip().to_string(), one.address.port()));
-        let (host, port) = first.unwrap_or_default();
-        let values = [
-            endpoints.join(","),
-            host,
-            port.to_string(),
-            ACCOUNT.to_owned(),
-            up.password.reveal().to_owned(),
-            ACCOUNT.to_owned(),
-        ];
-        VARIABLES.iter().zip(values).map(|((name, _), value)| ((*name).to_owned(), value)).collect()
+        let brought = self.up.iter().flat_map(|up| &up.brought.variables);
+        brought.map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
     }
 
     fn labels(&self) -> Vec<(String, String)> {
-        let Servers { image, class, size, cpu, memory, settings, .. } = &self.servers;
-        let mut labels = vec![
-            ("image", image.clone()),
-            ("each server", format!("{cpu} CPU, {memory} of memory, {size} of the storage class {class}")),
-        ];
-        if !settings.is_empty() {
-            let settings: Vec<_> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            labels.push(("settings", settings.join(", ")));
-        }
-        if let Some(up) = &self.up {
-            let mut nodes: BTreeMap<&str, u32> = BTreeMap::new();
-            up.instances.iter().for_each(|one| *nodes.entry(&one.node).or_default() += 1);
-            let nodes: Vec<_> = nodes.iter().map(|(node, count)| format!("{node}: {count}")).collect();
-            labels.push(("servers on nodes", nodes.join(", ")));
-        }
-        labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        let brought = self.up.iter().flat_map(|up| &up.brought.labels);
+        brought.map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
     }
 
     fn down(&mut self, _variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
         let Some(up) = self.up.take() else { return Ok(()) };
-        progress.line(&format!("removing {} and its volumes", up.run));
-        up.cluster.remove(Made::Databases, &up.run, REMOVAL).map_err(failed)?;
+        progress.line(&format!("removing {} and all that belongs to it", up.run));
+        up.cluster.remove(self.made(), &up.run, REMOVAL).map_err(failed)?;
         up.trace.forget();
         Ok(())
     }
@@ -236,6 +214,6 @@ fn random() -> Result<String, ProvisionError> {
 fn failed(error: PodsError) -> ProvisionError {
     match error {
         PodsError::Stopped => ProvisionError::Stopped,
-        error => ProvisionError::Failed(format!("the database servers could not be had: {error}")),
+        error => ProvisionError::Failed(format!("the servers could not be had: {error}")),
     }
 }

@@ -7,6 +7,7 @@ use crate::made::Made;
 use crate::trouble::{Trouble, troubles};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use tidemark_kubernetes::Manifest;
 
 /// How often it is looked whether pods have come, and why others have not.
 const LOOK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
@@ -19,6 +20,8 @@ pub struct Running<'a> {
     cluster: &'a Cluster,
     made: Made,
     run: String,
+    /// The number of what owns everything else.
+    uid: String,
     count: u32,
     is_removed: bool,
 }
@@ -36,8 +39,19 @@ pub struct Waiting<'a> {
 }
 
 impl<'a> Running<'a> {
-    pub(crate) fn new(cluster: &'a Cluster, made: Made, run: String, count: u32) -> Self {
-        Self { cluster, made, run, count, is_removed: false }
+    pub(crate) fn new(cluster: &'a Cluster, made: Made, run: &str, uid: &str, count: u32) -> Self {
+        Self { cluster, made, run: run.to_owned(), uid: uid.to_owned(), count, is_removed: false }
+    }
+
+    /// Makes one more object with `count` pods, owned by what has the number that `manifest` is given.
+    pub(crate) fn add(
+        &mut self,
+        manifest: impl FnOnce(&str) -> Manifest,
+        count: u32,
+    ) -> Result<(), PodsError> {
+        self.cluster.make(self.made.owner(), &manifest(&self.uid))?;
+        self.count += count;
+        Ok(())
     }
 
     /// Waits until all pods have come, and tells `say` what they wait for, whenever that is news.
@@ -119,9 +133,15 @@ impl<'a> Running<'a> {
         self.cluster.remove(self.made, &self.run, REMOVAL)
     }
 
-    /// Leaves everything as it is, for whoever removes it by its name.
-    pub fn keep(mut self) {
-        self.is_removed = true;
+    /// Leaves everything as it is, for whoever removes it by its name; or removes it, if what was waited for has failed.
+    pub(crate) fn conclude<T>(mut self, came: Result<T, PodsError>) -> Result<T, PodsError> {
+        match came {
+            Ok(came) => {
+                self.is_removed = true;
+                Ok(came)
+            }
+            Err(error) => Err(error.and(self.remove())),
+        }
     }
 
     fn troubles(&self) -> Result<Vec<Trouble>, PodsError> {

@@ -3,6 +3,7 @@
 use crate::cluster::State;
 use crate::objects::{Event, Pod, Terminated};
 use std::time::Duration;
+use tidemark_kubernetes::WORKERS;
 
 /// How long an image may fail to come before nobody waits for it.
 const PULL: Duration = Duration::from_secs(60);
@@ -23,7 +24,8 @@ pub(crate) struct Trouble {
 pub(crate) fn troubles(owner: &str, run: &str, count: u32, state: &State) -> Vec<Trouble> {
     let mut all: Vec<_> = state.pods.iter().filter_map(|pod| of_pod(pod, state)).collect();
     if state.pods.len() < count as usize {
-        all.push(match latest(&state.events, owner, run) {
+        let of_workers = || latest(&state.events, owner, &format!("{run}{WORKERS}"));
+        all.push(match latest(&state.events, owner, run).or_else(of_workers) {
             Some(event) => lasting(format!("{owner} {run}: {}", said(event))),
             None => usual(format!("{owner} {run} has made {} of {count} pods", state.pods.len())),
         });
@@ -240,5 +242,20 @@ mod tests {
         assert_eq!(said(8, &state), expected);
         let missing = ("Job run: FailedCreate: exceeded quota".to_owned(), None);
         assert!(said(9, &state).contains(&missing));
+    }
+
+    #[test]
+    fn workers_that_are_not_made_are_missed() {
+        let warnings = json!([warning(
+            "StatefulSet",
+            "run-worker",
+            "FailedCreate",
+            "exceeded quota",
+            "2026-01-01T00:00:00Z"
+        )]);
+        let pods = json!([pod("run-0", &json!({"phase": "Running"}))]);
+        let all = troubles("StatefulSet", "run", 3, &state(pods, json!([]), warnings));
+        let texts: Vec<_> = all.iter().map(|one| one.text.as_str()).collect();
+        assert_eq!(texts, ["StatefulSet run: FailedCreate: exceeded quota"]);
     }
 }

@@ -125,7 +125,7 @@ impl From<Found> for Left {
         let advice = match found.made {
             Made::Drivers => ", or wait until they end by themselves, 5 minutes after it",
             // They do not end by themselves.
-            Made::Databases => "",
+            Made::Databases | Made::Trino => "",
         };
         let Found { run, active, count, made, since, .. } = found;
         let stays = format!(
