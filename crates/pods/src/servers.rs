@@ -68,7 +68,7 @@ impl Cluster {
     pub(crate) fn instances(&self, run: &str) -> Result<Vec<Instance>, PodsError> {
         let pods: Vec<Pod> = self.of_run("pods", run).map_err(|failure| self.error("list pods", failure))?;
         let mut instances: Vec<_> = pods.iter().filter_map(instance).collect();
-        instances.sort_by(|(one, _), (other, _)| one.cmp(other));
+        instances.sort_by_key(|(order, _)| *order);
         Ok(instances.into_iter().map(|(_, instance)| instance).collect())
     }
 }
