@@ -132,7 +132,8 @@ fn traces(dir: &Path, host: &str) -> Vec<String> {
     for process in fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path()) {
         let line = fs::read_to_string(process.join("cmdline")).unwrap_or_default();
         let groups = fs::read_to_string(process.join("cgroup")).unwrap_or_default();
-        if line.contains(&dir) || groups.contains(&mark) {
+        // What has ended and is not reaped yet has no command line any more.
+        if !line.is_empty() && (line.contains(&dir) || groups.contains(&mark)) {
             found.push(line.replace('\0', " "));
         }
     }
