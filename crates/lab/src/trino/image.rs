@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::jdk::Jdk;
 use super::install;
+use super::jdk::Jdk;
 use crate::command::Programs;
 use crate::error::LabError;
 use crate::image::{Image, architecture};

@@ -93,7 +93,8 @@ pub(super) fn is_registered(kubernetes: &Kubernetes) -> bool {
     if kubernetes.put(SNAPSHOT_CLASSES, &class.to_string()).is_err() {
         return false;
     }
-    let Ok(answer) = kubernetes.ask("GET", &format!("/apis/storage.k8s.io/v1/csinodes/{}", name(0)), None) else {
+    let Ok(answer) = kubernetes.ask("GET", &format!("/apis/storage.k8s.io/v1/csinodes/{}", name(0)), None)
+    else {
         return false;
     };
     let node: Value = serde_json::from_str(&answer.body).unwrap_or_default();
