@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs all checks, whatever becomes of each, and sums up: `scripts/test.sh [CHECK...]`, by default all of them.
-# Ends with 1 if one failed. What each said is in $CARGO_TARGET_DIR/checks. A test that fails is run once more, by itself, when the others
-# are over: one that passes then depends on what else the machine does, and the sum names it, with what it said, as FLAKY.
+# Ends with 1 if one failed. What each said is in $CARGO_TARGET_DIR/checks. A test that fails is run once more, alone among the tests of its
+# check: one that passes then does not fail always, and the sum names it, with what it said, as FLAKY.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 

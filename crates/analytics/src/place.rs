@@ -2,7 +2,7 @@
 
 use crate::job::Storage;
 use std::path::PathBuf;
-use tidemark_keys::kinds::{Text, Whole};
+use tidemark_keys::kinds::{BUCKET_NAME, Parsed, Text, Whole};
 use tidemark_keys::shapes::Kinds;
 use tidemark_keys::{Key, Mapping, Table};
 use tidemark_object::targets;
@@ -20,8 +20,8 @@ static DIRECTORY: Key<Text> = Key::new("directory", "The directory; it is made i
     .required("such as /data/lake")
     .example("/data/lake");
 /// The bucket.
-pub static BUCKET: Key<Text> =
-    Key::new("bucket", "Bucket of an S3 server; it is made if it is not there", Text)
+pub static BUCKET: Key<Parsed<String>> =
+    Key::new("bucket", "Bucket of an S3 server; it is made if it is not there", BUCKET_NAME)
         .default("tables")
         .expanded();
 /// The prefix in it.
@@ -54,24 +54,9 @@ pub fn read(table: &mut Table<'_>, storage: &'static Key<Kinds>) -> Option<Place
         let server = targets::read(kind.name, &mut below)?;
         below.finish();
         let bucket = table.value(&BUCKET);
-        if !is_bucket(&bucket) {
-            let place =
-                table.entry(&BUCKET).map_or_else(|| table.place().clone(), |entry| entry.key_span.clone());
-            let help = "write 3 to 63 lower-case letters, digits, dots and dashes";
-            table.log().error(&place, format!("'{bucket}' is no name of a bucket"), help);
-        }
         let prefix = table.get(&PREFIX).unwrap_or_default();
         let prefix = prefix.trim_matches('/').to_owned();
         Storage::Objects { server: Box::new(server), bucket, prefix }
     };
     Some(Place { storage, connections: table.value(&CONNECTIONS) })
-}
-
-/// The rules for names of buckets that every server has (Amazon S3 User Guide, *Bucket naming rules*).
-fn is_bucket(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let ends = [name.bytes().next(), name.bytes().next_back()];
-    (3..=63).contains(&name.len())
-        && name.bytes().all(|byte| plain(byte) || matches!(byte, b'.' | b'-'))
-        && ends.into_iter().flatten().all(plain)
 }

@@ -97,6 +97,22 @@ impl<T> Kind for Parsed<T> {
     }
 }
 
+/// The name of a bucket, by the rules that every S3 server has (Amazon S3 User Guide, *Bucket naming rules*).
+pub const BUCKET_NAME: Parsed<String> = Parsed("name of a bucket", |text| {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let ends = [text.bytes().next(), text.bytes().next_back()];
+    let is_bucket = (3..=63).contains(&text.len())
+        && text.bytes().all(|byte| plain(byte) || matches!(byte, b'.' | b'-'))
+        && ends.into_iter().flatten().all(plain);
+    match is_bucket {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::new(
+            format!("'{text}' is no name of a bucket"),
+            "write 3 to 63 lower-case letters, digits, dots and dashes",
+        )),
+    }
+});
+
 /// A whole number from the first to the second.
 pub struct Whole<T>(pub T, pub T);
 

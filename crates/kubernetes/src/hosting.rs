@@ -3,6 +3,7 @@
 use crate::pods::{IMAGE_NAME, NODES, SPREAD, Spread};
 use crate::quantity::{PROCESSORS, Quantity, SIZE};
 use tidemark_keys::kinds::{Parsed, Whole};
+use tidemark_keys::secret::is_secret;
 use tidemark_keys::shapes::Settings;
 use tidemark_keys::{Key, Table};
 
@@ -20,7 +21,7 @@ pub(crate) static USER: Key<Whole<u32>> = Key::new(
     "Number of the user that the image knows and that the server runs as",
     Whole(1, MOST_USER),
 )
-.otherwise("999; of Trino, 1000");
+.otherwise("`999`; of Trino, `1000`");
 pub(crate) static CPU: Key<Parsed<Quantity>> =
     Key::new("cpu", "Processors of each, requested and limit", PROCESSORS).default("1");
 pub(crate) static MEMORY: Key<Parsed<Quantity>> =
@@ -47,6 +48,17 @@ pub struct Hosting {
     pub settings: Vec<(String, String)>,
 }
 
+impl Hosting {
+    /// The same for others to read: without the values of settings that are secrets, as their names say.
+    pub fn shown(&self) -> Self {
+        let mut shown = self.clone();
+        for (_, value) in shown.settings.iter_mut().filter(|(name, _)| is_secret(name)) {
+            *value = "(that of the document)".to_owned();
+        }
+        shown
+    }
+}
+
 /// What holds where a document says nothing.
 pub(crate) struct Usual {
     pub(crate) image: &'static str,
@@ -69,7 +81,11 @@ pub(crate) fn read(own: &mut Table<'_>, usual: &Usual) -> Hosting {
     let names = hosting.settings.iter().map(|(name, _)| name.as_str());
     for name in names.filter(|name| !is_setting(name)) {
         let message = format!("'{name}' is not the name of a setting");
-        own.log().error(own.place(), message, "write it as the server does, such as shared_buffers");
+        own.log().error(
+            own.place(),
+            message,
+            "write it as the server does, such as shared_buffers or query.max-memory",
+        );
     }
     hosting
 }

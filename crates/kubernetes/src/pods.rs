@@ -91,7 +91,7 @@ static CEPH_TOOLBOX: Key<Parsed<String>> = Key::new(
     "Namespace of Rook's toolbox, through which the counters of Ceph's OSDs are read",
     LABEL,
 )
-.otherwise("they are not")
+.otherwise("Ceph is not asked")
 .example("rook-ceph");
 static TARGET: Key<Map> = Key::of(&TARGET_MAP).otherwise("only driver pods and their nodes are watched");
 

@@ -1,9 +1,8 @@
 //! A Trino cluster as pods: what an arm of an evaluation says of it under `trino`.
 
 use crate::hosting::{self, CPU, Hosting, IMAGE, MEMORY, SETTINGS, USER, Usual};
-use crate::names::LABEL;
 use crate::pods::{NODES, SPREAD};
-use tidemark_keys::kinds::{Parsed, Text, Whole};
+use tidemark_keys::kinds::{BUCKET_NAME, Parsed, Text, Whole};
 use tidemark_keys::secret::Secret;
 use tidemark_keys::shapes::Map;
 use tidemark_keys::{Key, Mapping, OrFile, Problem, Table};
@@ -31,7 +30,8 @@ static ENDPOINT: Key<Parsed<String>> = Key::new("endpoint", "S3 server, as pods 
     .required("write the address of the server, such as http://10.0.0.1:8000")
     .example("http://10.0.0.1:8000")
     .expanded();
-static NAME: Key<Text> = Key::new("name", "Name of the bucket", Text).default("tables").expanded();
+static NAME: Key<Parsed<String>> =
+    Key::new("name", "Name of the bucket", BUCKET_NAME).default("tables").expanded();
 static ACCESS_KEY: OrFile = OrFile::new("access_key", "access_key_file", "Access key").required();
 static SECRET_KEY: OrFile =
     OrFile::new("secret_key", "secret_key_file", "Secret key").required().example("${AWS_SECRET_ACCESS_KEY}");
@@ -88,11 +88,6 @@ impl Trino {
             several => format!("Trino with {several} workers on Kubernetes"),
         }
     }
-
-    /// How many pods it has.
-    pub fn pods(&self) -> u32 {
-        self.workers + 1
-    }
 }
 
 /// Settings that the cluster is made of, and that no document may change.
@@ -115,9 +110,6 @@ pub(crate) fn trino(mut own: Table<'_>) -> Option<Trino> {
 fn bucket(mut own: Table<'_>) -> Option<Bucket> {
     let (endpoint, region) = (own.get(&ENDPOINT), own.value(&REGION));
     let name = own.value(&NAME);
-    if let Err(problem) = (LABEL.1)(&name.replace('.', "-")) {
-        own.log().error(own.place(), format!("'{name}' is no name of a bucket"), problem.help);
-    }
     let (access_key, secret_key) = (own.secret(&ACCESS_KEY), own.secret(&SECRET_KEY));
     own.finish();
     Some(Bucket { endpoint: endpoint?, name, access_key: access_key?, secret_key: secret_key?, region })

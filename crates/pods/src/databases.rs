@@ -38,6 +38,8 @@ pub(crate) fn stand_in(servers: &Servers, name: &str) -> Option<String> {
 /// The manifests, without what is made anew each time.
 pub(crate) fn manifests(databases: &Databases<'_>) -> Vec<Manifest> {
     let account = account(Secret::new("(made for each run)"));
+    let servers = Servers { hosting: databases.servers.hosting.shown(), ..databases.servers.clone() };
+    let databases = Databases { servers: &servers, ..*databases };
     vec![databases.stateful_set(), databases.secret(&account, None), databases.service(None)]
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn labels(
 ) -> Vec<(&'static str, String)> {
     let mut labels = vec![("image", hosting.image.clone()), each];
     if !hosting.settings.is_empty() {
-        let settings = hosting.settings.iter().map(|(name, value)| format!("{name}={value}"));
+        let settings = hosting.shown().settings.into_iter().map(|(name, value)| format!("{name}={value}"));
         labels.push(("settings", settings.collect::<Vec<_>>().join(", ")));
     }
     let mut nodes: BTreeMap<&str, u32> = BTreeMap::new();

@@ -27,7 +27,8 @@ pub(crate) fn stand_in(trino: &Trino, name: &str) -> Option<String> {
 pub(crate) fn manifests(pods: &TrinoPods<'_>) -> Vec<Manifest> {
     let key = || Secret::new("(that of the document)");
     let bucket = Bucket { access_key: key(), secret_key: key(), ..pods.trino.bucket.clone() };
-    let pods = TrinoPods { trino: &Trino { bucket, ..pods.trino.clone() }, ..*pods };
+    let hosting = pods.trino.hosting.shown();
+    let pods = TrinoPods { trino: &Trino { bucket, hosting, ..*pods.trino }, ..*pods };
     let mut all = vec![pods.coordinator(), pods.secret(None), pods.service(None)];
     all.extend((pods.trino.workers > 0).then(|| pods.workers("(the coordinator's address)", None)));
     all
@@ -106,7 +107,7 @@ mod tests {
             memory: size("2Gi").unwrap(),
             nodes: Vec::new(),
             spread: Spread::Nodes,
-            settings: Vec::new(),
+            settings: vec![("internal-communication.shared-secret".into(), "hunter3".into())],
         };
         let bucket = Bucket {
             endpoint: "http://10.0.0.1:8000".into(),

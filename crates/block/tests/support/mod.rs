@@ -6,7 +6,7 @@
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tidemark_block::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Volume};
 use tidemark_block::sessions::{DataSet, Use, sessions};
@@ -281,7 +281,16 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let done = command("umount", &[self.0.to_str().unwrap_or("")]);
+        // The kernel lets go of a ring's files some time after the ring was closed, and a program that another test starts has all of
+        // this process's files until it runs.
+        let until = Instant::now() + Duration::from_secs(60);
+        let mut done = None;
+        while done.is_none() && Instant::now() < until {
+            done = command("umount", &[self.0.to_str().unwrap_or("")]);
+            if done.is_none() {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
         assert!(done.is_some() || std::thread::panicking(), "the engine still holds a file of this mount");
     }
 }

@@ -8,7 +8,7 @@ use tidemark_plan::yaml::scope::Scope;
 
 static CONTAINER: Key<Text> =
     Key::new("container", "Whole name of the only container, whose number is 1", Text)
-        .otherwise("they have numbers")
+        .otherwise("containers have numbers")
         .expanded();
 static CONTAINER_PREFIX: Key<Affix> =
     Key::new("container_prefix", "Before a container's number", AFFIX).otherwise("`mycontainers`");
@@ -48,11 +48,14 @@ pub(super) fn section(mut table: Table<'_>, above: Naming) -> Naming {
     if container.is_some() {
         table.meaningless(&[&CONTAINER_PREFIX, &CONTAINER_SUFFIX], "`container` is the whole name");
     }
+    let (prefix, suffix) = (table.get(&CONTAINER_PREFIX), table.get(&CONTAINER_SUFFIX));
+    // Whoever says what is around the number has containers with numbers.
+    let has_numbers = prefix.is_some() || suffix.is_some();
     let mut part = |key, above| table.get(key).unwrap_or(above);
     let naming = Naming {
-        container: container.or(above.container),
-        container_prefix: part(&CONTAINER_PREFIX, above.container_prefix),
-        container_suffix: part(&CONTAINER_SUFFIX, above.container_suffix),
+        container: container.or(above.container.filter(|_| !has_numbers)),
+        container_prefix: prefix.unwrap_or(above.container_prefix),
+        container_suffix: suffix.unwrap_or(above.container_suffix),
         object_prefix: part(&OBJECT_PREFIX, above.object_prefix),
         object_suffix: part(&OBJECT_SUFFIX, above.object_suffix),
         existing: above.existing,
@@ -63,9 +66,8 @@ pub(super) fn section(mut table: Table<'_>, above: Naming) -> Naming {
 
 /// Reports numbers of containers where there is only one.
 pub(super) fn check(table: &Table<'_>, naming: &Naming, (low, high): (u64, u64)) {
-    if let Some(only) = naming.container.as_ref().filter(|_| (low, high) != (1, 1)) {
-        let message =
-            format!("there is only the container {only}, which has the number 1, not {low} to {high}");
+    if naming.container.is_some() && (low, high) != (1, 1) {
+        let message = format!("there is only one container, which has the number 1, not {low} to {high}");
         table.log().error(table.place(), message, "write `containers: 1`");
     }
 }

@@ -305,7 +305,7 @@ fn errors_point_at_the_value_and_say_what_to_write() {
         ),
         (
             "for: 1s\nnaming: {container: b}\noperations: [{get: {containers: 1-2, objects: 1}}]",
-            "error there is only the container b, which has the number 1, not 1 to 2 | write `containers: 1`",
+            "error there is only one container, which has the number 1, not 1 to 2 | write `containers: 1`",
         ),
         (
             "for: 1s\ncontent: {fill: zero, compressible: 30%}\noperations:\nGET",
@@ -331,6 +331,14 @@ fn the_only_container_may_have_any_name() {
     names.push_container(&mut name, 1);
     names.push_object(&mut name, 7);
     assert_eq!(String::from_utf8(name).unwrap(), "my.bucketmyobjects7");
+}
+
+#[test]
+fn whoever_names_a_part_around_the_number_has_no_whole_name_from_above() {
+    let load = "for: 1s\nnaming: {container_prefix: other}\noperations: [{get: {containers: 1, objects: 1}}]";
+    let text = with_load(load).replacen("stages:", "naming: {container: whole}\nstages:", 1);
+    let naming = job(&plan(&text).stages[0].works[0]).actions[0].naming.clone();
+    assert_eq!((naming.container, naming.container_prefix.as_str()), (None, "other"));
 }
 
 #[test]

@@ -130,7 +130,12 @@ impl Place {
         }
         let Naming { container, container_prefix, container_suffix, object_prefix, object_suffix, .. } =
             naming.clone();
-        let names = [container_prefix, container_suffix, object_prefix, object_suffix];
+        let around_number = match container {
+            Some(_) => [String::new(), String::new()],
+            None => [container_prefix, container_suffix],
+        };
+        let [prefix, suffix] = around_number;
+        let names = [prefix, suffix, object_prefix, object_suffix];
         Some(Self { storage, only: container, names })
     }
 

@@ -14,8 +14,14 @@ use tidemark_pods::Bucket;
 /// The largest document that is read, bytes: what has more was not written as one.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Stands for what a claim of a bucket will say, also for a port.
-const STAND_IN: &str = "1";
+/// What stands for what a claim of a bucket will say, which is asked for when the drivers are.
+fn stand_in(name: &str) -> Option<String> {
+    BUCKET_VARIABLES.contains(&name).then(|| match name {
+        "BUCKET_HOST" => "127.0.0.1".to_owned(),
+        "BUCKET_PORT" => "1".to_owned(),
+        _ => "claimed-bucket".to_owned(),
+    })
+}
 
 /// A workload and its text.
 #[derive(Clone)]
@@ -98,13 +104,13 @@ pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Opened, Stop> {
     let registry = tidemark_engines::registry();
     let process = Environment::process(&registry);
     let claims = claims_bucket(&text);
-    let stand_in = |name: &str| BUCKET_VARIABLES.contains(&name).then(|| STAND_IN.to_owned());
     let variable = |name: &str| (process.variable)(name).or_else(|| stand_in(name).filter(|_| claims));
     match document::open(&text, directory, &Environment { variable: &variable, ..process }) {
         Ok(Document::Workload(document)) => {
             terminal.diagnose(&path, &text, &document.warnings);
             Ok(Opened::Workload(Source { path, text, document }))
         }
+        Ok(Document::Evaluation(..)) if claims => Err(Stop::usage(NO_BUCKET)),
         Ok(Document::Evaluation(evaluation, warnings)) => {
             terminal.diagnose(&path, &text, &warnings);
             Ok(Opened::Evaluation(Evaluation { path, text, evaluation: *evaluation }))
@@ -112,6 +118,10 @@ pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Opened, Stop> {
         Err(diagnostics) => Err(refused(&path, &text, &diagnostics, NOT_RUN, terminal)),
     }
 }
+
+/// Evaluations claim no bucket: their loads are read anew for each run, with the variables of the arm.
+pub(super) const NO_BUCKET: &str =
+    "an evaluation claims no bucket: remove `bucket` of `drivers`, or run the load by itself";
 
 /// Validates the text of a workload. Warnings are shown, errors end the command.
 pub(crate) fn parse(path: String, text: String, terminal: Terminal) -> Result<Source, Stop> {

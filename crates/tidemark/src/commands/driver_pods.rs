@@ -1,6 +1,6 @@
 //! Driver pods whose controller is this process: what they are, made once, joined, used, removed.
 
-use super::document::{Evaluation, Source};
+use super::document::{Evaluation, NO_BUCKET, Source};
 use super::outcome::{self, Means};
 use super::{evaluate, run};
 use crate::cli::{Advertised, On, Place, RunOn};
@@ -282,13 +282,11 @@ pub(super) fn wanted(plans: &[Plan], on: &On) -> Result<(Pods, u32), Stop> {
     Ok((pods, count))
 }
 
-/// Evaluations claim no bucket: their loads are read anew for each run, with the variables of the arm.
+/// Refuses what the loads of an evaluation ask for.
 pub(super) fn no_bucket(pods: &Pods) -> Result<(), Stop> {
     match pods.bucket_class {
         None => Ok(()),
-        Some(_) => Err(Stop::usage(
-            "an evaluation claims no bucket: remove `bucket` of `drivers`, or run the load by itself",
-        )),
+        Some(_) => Err(Stop::usage(NO_BUCKET)),
     }
 }
 

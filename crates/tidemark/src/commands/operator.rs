@@ -1,6 +1,7 @@
 //! `tidemark operator`: carries out the Evaluations of a namespace, as `tidemark run` does a document.
 
 use super::assessment::{Judged, failed};
+use super::document::NO_BUCKET;
 use super::driver_pods::{Lent, Wish, no_bucket, refused, sketches, wanted, with_drivers};
 use super::outcome::{command_line, open_store};
 use crate::cli;
@@ -27,7 +28,7 @@ use tidemark_plan::evaluation::{self, Evaluation};
 use tidemark_plan::plan::Plan;
 use tidemark_plan::policy::{Access, Policy};
 use tidemark_plan::redact;
-use tidemark_plan::yaml::Environment;
+use tidemark_plan::yaml::{Environment, claims_bucket};
 use tidemark_pods::{Cluster, PodsError, Which};
 
 /// How long what an operator left behind that was killed may take to go.
@@ -109,6 +110,9 @@ impl Worker {
             ..Environment::process(&registry)
         };
         let text = &task.spec.document;
+        if claims_bucket(text) {
+            return Err(Outcome::Wrong(NO_BUCKET.to_owned()));
+        }
         let read = evaluation::read(text, Path::new(""), &environment);
         let (document, _) = read.map_err(|wrong| Outcome::Wrong(sentences(text, &wrong)))?;
         nothing_of_this_machine(&document).map_err(Outcome::Wrong)?;
