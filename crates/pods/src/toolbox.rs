@@ -16,8 +16,8 @@ const LABEL: &str = "app%3Drook-ceph-tools";
 /// for 10. What has been told by then is kept, and no process stays in the toolbox.
 const CEPH: [&str; 6] = ["timeout", "-k", "1", "14", "ceph", "--connect-timeout=10"];
 
-/// How `timeout` says that it had to end something: by SIGTERM, or by SIGKILL.
-const ENDED: [&str; 2] = ["124", "137"];
+/// How `timeout` says that it had to end something.
+const ENDED: &str = "exit code 124";
 
 /// How long a command may take: longer than the toolbox lets it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -54,7 +54,7 @@ fn printed(ran: Ran, command: &str) -> Result<Printed, String> {
         let said = String::from_utf8_lossy(&ran.stderr);
         let last = said.lines().rfind(|line| !line.trim().is_empty());
         let said: Vec<_> = said.lines().filter(|line| line.starts_with("Error")).collect();
-        let is_ended = ENDED.iter().any(|code| failed.ends_with(code));
+        let is_ended = failed.ends_with(ENDED);
         match (said.as_slice(), last) {
             _ if is_ended => format!("{command} had to be ended after 14 s: a daemon does not reply"),
             ([], last) => format!("{command} has failed: {}", last.unwrap_or(&failed)),
