@@ -74,7 +74,7 @@ impl Observer {
     }
 
     /// Stops and returns the samples of all nodes, this node first. What could not be observed is in their gaps. It waits
-    /// about a second for other nodes, and for a Ceph cluster as long as that takes to answer.
+    /// about a second for other nodes, and for a Ceph cluster 20 s at most.
     pub fn finish(self) -> Vec<Node> {
         drop(self.stop);
         let crashed = |name: String, what: &str| Node {
@@ -153,7 +153,10 @@ mod tests {
         let options = Options { ceph: Some(ceph), ..Options::default() };
         let nodes = Observer::start(&options, Instant::now()).finish();
         assert_eq!(nodes[1].name, "Ceph");
-        assert_eq!(nodes[1].gaps, ["The observer of Ceph crashed: it has no samples."]);
+        assert_eq!(
+            nodes[1].gaps,
+            ["Ceph's counters could not be read: the observer crashed as it asked."]
+        );
     }
 
     #[test]

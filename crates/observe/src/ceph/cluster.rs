@@ -6,9 +6,11 @@ use crate::observer::{LAST_LEAST, nanoseconds};
 use crate::recorder::Recorder;
 use crate::sample::{Gaps, Sample, Value};
 use crate::stop::Stop;
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::mem;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::{mem, thread};
 use std::time::{Duration, Instant};
 use tidemark_measure::observation::Node;
 
@@ -23,6 +25,12 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// Looks between two questions to the monitors: the state of the cluster changes slowly.
 const MONITORS: u64 = 5;
+
+/// How long questions may be on their way after the run's end, all together.
+const LAST_MOST: Duration = Duration::from_secs(20);
+
+/// How often it is looked, while a question is on its way, whether the run has ended.
+const ENDED: Duration = Duration::from_millis(100);
 
 /// What `ceph` printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +55,9 @@ pub struct CephCluster {
     pub ceph: Arc<RunCeph>,
 }
 
+/// Asks a question.
+type Ask<'a> = dyn Fn(&'static [&'static str]) -> Result<Printed, String> + 'a;
+
 /// What has been seen so far.
 #[derive(Default)]
 struct Seen {
@@ -59,11 +70,22 @@ struct Seen {
 
 /// Asks until the flag is set, and once more then.
 pub(crate) fn observe(cluster: &CephCluster, start: Instant, stop: &Stop) -> Node {
+    observe_until(cluster, start, stop, LAST_MOST)
+}
+
+fn observe_until(cluster: &CephCluster, start: Instant, stop: &Stop, most: Duration) -> Node {
+    let ended = Cell::new(None);
+    let is_late = || {
+        let since = ended.get().or_else(|| stop.is_set().then(Instant::now));
+        ended.set(since);
+        since.is_some_and(|since| since.elapsed() >= most)
+    };
+    let ceph = |arguments| ask(&cluster.ceph, arguments, &is_late);
     let (mut seen, mut recorder) = (Seen::default(), Recorder::default());
     let mut last;
     loop {
         let asked = Instant::now();
-        let pause = match seen.look(&*cluster.ceph, start, &mut recorder) {
+        let pause = match seen.look(&ceph, start, &mut recorder) {
             Ok(()) => PERIOD.max(asked.elapsed() * SHARE),
             Err(why) => {
                 seen.osds.clear();
@@ -78,12 +100,31 @@ pub(crate) fn observe(cluster: &CephCluster, start: Instant, stop: &Stop) -> Nod
     }
     // After a failure there is nothing to compare with.
     if !seen.osds.is_empty() && last.elapsed() >= LAST_LEAST {
-        if let Err(why) = seen.look(&*cluster.ceph, start, &mut recorder) {
+        if let Err(why) = seen.look(&ceph, start, &mut recorder) {
             seen.unread(&why);
         }
     }
     let (name, source, gaps) = (cluster.name.clone(), cluster.source.clone(), seen.gaps.sentences().to_vec());
     Node { name, source, gaps, ..recorder.node() }
+}
+
+/// Asks in a thread of its own, which is left to itself when it is too late for an answer.
+fn ask(
+    ceph: &Arc<RunCeph>,
+    arguments: &'static [&'static str],
+    is_late: &dyn Fn() -> bool,
+) -> Result<Printed, String> {
+    let (reply, told) = mpsc::channel();
+    let ceph = Arc::clone(ceph);
+    thread::spawn(move || reply.send(ceph(arguments)));
+    while !is_late() {
+        match told.recv_timeout(ENDED) {
+            Ok(printed) => return printed,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err("the observer crashed as it asked".into()),
+        }
+    }
+    Err("the run had ended, and there was no answer yet".into())
 }
 
 impl Seen {
@@ -99,7 +140,7 @@ impl Seen {
         printed.text
     }
 
-    fn look(&mut self, ceph: &RunCeph, start: Instant, recorder: &mut Recorder) -> Result<(), String> {
+    fn look(&mut self, ceph: &Ask<'_>, start: Instant, recorder: &mut Recorder) -> Result<(), String> {
         let printed =
             ceph(&["tell", "osd.*", "perf", "dump", "-f", "json"]).map(|printed| self.told(printed))?;
         let now = Instant::now();
@@ -249,6 +290,23 @@ mod tests {
         let silent = "osd.3 did not always reply: its counters are missing at times.";
         assert_eq!(node.gaps, ["Not all daemons of Ceph replied: it is late.", silent]);
         assert_eq!(node.find(Kind::Ceph, "osd.0", "op").unwrap().values.len(), node.at_ns.len());
+    }
+
+    #[test]
+    fn what_is_on_its_way_at_the_end_is_not_awaited_for_long() {
+        let (never, awaited) = mpsc::channel::<()>();
+        let (awaited, stop) = (Mutex::new(awaited), Stop::default());
+        let ends = stop.clone();
+        let ceph = move |_: &[&str]| {
+            ends.set();
+            let _ = awaited.lock().unwrap().recv();
+            Err("it is over".to_owned())
+        };
+        let cluster = CephCluster { name: "Ceph".into(), source: "here".into(), ceph: Arc::new(ceph) };
+        let node = observe_until(&cluster, Instant::now(), &stop, Duration::ZERO);
+        let why = "Ceph's counters could not be read: the run had ended, and there was no answer yet.";
+        assert_eq!(node.gaps, [why]);
+        drop(never);
     }
 
     #[test]
