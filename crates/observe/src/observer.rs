@@ -153,10 +153,7 @@ mod tests {
         let options = Options { ceph: Some(ceph), ..Options::default() };
         let nodes = Observer::start(&options, Instant::now()).finish();
         assert_eq!(nodes[1].name, "Ceph");
-        assert_eq!(
-            nodes[1].gaps,
-            ["Ceph's counters could not be read: the observer crashed as it asked."]
-        );
+        assert_eq!(nodes[1].gaps, ["Ceph's counters could not be read: the observer crashed as it asked."]);
     }
 
     #[test]

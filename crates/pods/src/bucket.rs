@@ -95,7 +95,10 @@ impl Cluster {
         let events: Result<Vec<Event>, _> = self.client().list(&path, &of_claim);
         match events.map(|events| latest(&events, CLAIM.name, name).map(said)) {
             Ok(Some(said)) => said,
-            Ok(None) => "nobody says why; is there a provisioner for buckets of its class, and an object store?".into(),
+            Ok(None) => {
+                "nobody says why; is there a provisioner for buckets of its class, and an object store?"
+                    .into()
+            }
             Err(failure) => format!("why is not known, as events cannot be listed: {failure}"),
         }
     }

@@ -10,8 +10,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::{mem, thread};
 use std::time::{Duration, Instant};
+use std::{mem, thread};
 use tidemark_measure::observation::Node;
 
 /// Least time from one question to the next: each is a process of Python where `ceph` runs.

@@ -27,9 +27,8 @@ const IDLE_BUSY: f64 = 0.7;
 /// Whether a daemon that was asked through its cluster is on a node that is observed, too: the rules speak of it there.
 fn is_elsewhere(view: &View<'_>, daemon: &str) -> bool {
     let machines = || view.run.nodes.iter().filter(|node| is_machine(node));
-    let has = |node: &Node| {
-        node.series.iter().any(|series| series.kind == Kind::Ceph && series.subject == daemon)
-    };
+    let has =
+        |node: &Node| node.series.iter().any(|series| series.kind == Kind::Ceph && series.subject == daemon);
     !is_machine(view.node) && machines().any(has)
 }
 
