@@ -152,7 +152,7 @@ mod stop;
 mod threads;
 mod wire;
 
-pub use ceph::cluster::{CephCluster, RunCeph};
+pub use ceph::cluster::{CephCluster, Printed, RunCeph};
 pub use cgroup::own_memory_limit;
 pub use daemon_set::{Access, Install, POD_LABELS, SECRET, manifests, node};
 pub use host::HostSampler;

@@ -37,7 +37,8 @@ pub struct Observer {
     own: JoinHandle<Node>,
     latest: Arc<Mutex<Option<Glimpse>>>,
     remotes: Vec<Remote>,
-    ceph: Option<JoinHandle<Node>>,
+    /// The name of its record, and who makes it.
+    ceph: Option<(String, JoinHandle<Node>)>,
 }
 
 /// Stops the threads of an observer that is dropped.
@@ -55,8 +56,8 @@ impl Observer {
         let stop = Stop::default();
         let remotes = options.nodes.iter().map(|node| Remote::start(node, start, stop.clone())).collect();
         let ceph = options.ceph.clone().map(|ceph| {
-            let stop = stop.clone();
-            thread::spawn(move || cluster::observe(&ceph, start, &stop))
+            let (name, stop) = (ceph.name.clone(), stop.clone());
+            (name, thread::spawn(move || cluster::observe(&ceph, start, &stop)))
         });
         let latest = Arc::default();
         let own = thread::spawn({
@@ -73,19 +74,19 @@ impl Observer {
     }
 
     /// Stops and returns the samples of all nodes, this node first. What could not be observed is in their gaps. It waits
-    /// about a second for other nodes, and for a Ceph cluster as long as that takes to answer.
+    /// about a second for other nodes, and for a Ceph cluster 20 s at most.
     pub fn finish(self) -> Vec<Node> {
         drop(self.stop);
-        let failed = |_| Node {
-            name: host_name(),
-            gaps: vec!["The observer of this node crashed: it has no samples.".into()],
+        let crashed = |name: String, what: &str| Node {
+            name,
+            gaps: vec![format!("The observer of {what} crashed: it has no samples.")],
             ..Node::default()
         };
-        let mut own = self.own.join().unwrap_or_else(failed);
+        let mut own = self.own.join().unwrap_or_else(|_| crashed(host_name(), "this node"));
         (own.generates, own.source) = (true, "local".into());
         let mut nodes = vec![own];
         nodes.extend(self.remotes.into_iter().map(Remote::finish));
-        nodes.extend(self.ceph.and_then(|ceph| ceph.join().ok()));
+        nodes.extend(self.ceph.map(|(name, ceph)| ceph.join().unwrap_or_else(|_| crashed(name, "Ceph"))));
         nodes
     }
 }
@@ -130,6 +131,7 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CephCluster;
     use tidemark_measure::observation::Kind;
 
     #[test]
@@ -139,6 +141,19 @@ mod tests {
         assert_eq!(at(0), Duration::from_secs(1));
         assert_eq!((at(999), at(1000)), (Duration::from_secs(1), Duration::from_secs(2)));
         assert_eq!(at(5500), Duration::from_secs(6), "missed seconds are skipped");
+    }
+
+    #[test]
+    fn an_observer_of_ceph_that_crashes_is_a_gap() {
+        let ceph = CephCluster {
+            name: "Ceph".into(),
+            source: "here".into(),
+            ceph: Arc::new(|_| panic!("it is made to crash")),
+        };
+        let options = Options { ceph: Some(ceph), ..Options::default() };
+        let nodes = Observer::start(&options, Instant::now()).finish();
+        assert_eq!(nodes[1].name, "Ceph");
+        assert_eq!(nodes[1].gaps, ["Ceph's counters could not be read: the observer crashed as it asked."]);
     }
 
     #[test]

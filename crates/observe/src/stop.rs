@@ -14,6 +14,10 @@ impl Stop {
         self.0.1.notify_all();
     }
 
+    pub(crate) fn is_set(&self) -> bool {
+        *lock(&self.0.0)
+    }
+
     /// Sleeps until `moment` or until the flag is set; returns whether it is set.
     pub(crate) fn sleep_until(&self, moment: Instant) -> bool {
         let mut stopped = lock(&self.0.0);

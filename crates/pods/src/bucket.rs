@@ -31,31 +31,33 @@ impl Cluster {
     /// Waits until the bucket of a run is there.
     ///
     /// # Errors
-    /// [`PodsError::NotJoined`], with what Kubernetes says of the claim, when that takes longer than [`Waiting::most`];
-    /// [`PodsError::Stopped`]; what the claim gave is not readable.
+    /// [`PodsError::NotJoined`], with what Kubernetes says of the claim, when it has failed or that takes longer than [`Waiting::most`];
+    /// [`PodsError::Stopped`]; what the claim gave may not be read, or is not readable.
     pub(crate) fn bucket(&self, run: &str, waiting: &Waiting<'_>) -> Result<Bucket, PodsError> {
         let (name, begun) = (bucket_claim(run), Instant::now());
-        loop {
-            let claim = self.get(CLAIM.group, CLAIM.plural, &name)?;
-            if claim["status"]["phase"] == "Bound" {
-                break;
-            }
+        let [settings, keys] = loop {
+            let looked = self.claimed(&name);
             if (waiting.stopped)() {
                 return Err(PodsError::Stopped);
             }
+            let why = match lasting(looked)? {
+                Claimed::Bound(both) => break both,
+                Claimed::Failed => {
+                    let said = self.said_of(&name);
+                    return Err(PodsError::NotJoined(format!("the claim {name} has failed: {said}")));
+                }
+                Claimed::Unbound => None,
+                Claimed::Unknown(error) => Some(error),
+            };
             if begun.elapsed() >= waiting.most {
-                let said = self.said_of(&name).unwrap_or_else(|| {
-                    "nobody says why; is there a provisioner for buckets of its class, and an object store?".into()
-                });
                 let seconds = waiting.most.as_secs();
+                let said = why.map_or_else(|| self.said_of(&name), |error| error.to_string());
                 return Err(PodsError::NotJoined(format!(
                     "after {seconds} s the claim {name} has no bucket: {said}"
                 )));
             }
             std::thread::sleep(LOOK);
-        }
-        let settings = self.get("api/v1", "configmaps", &name)?;
-        let keys = self.get("api/v1", "secrets", &name)?;
+        };
         let variables = BUCKET_VARIABLES.map(|variable| (variable, value(&settings, &keys, variable)));
         if let Some((missing, _)) = variables.iter().find(|(_, value)| value.is_none()) {
             return Err(PodsError::NotJoined(format!(
@@ -66,6 +68,20 @@ impl Cluster {
         Ok(Bucket { variables: known.collect() })
     }
 
+    /// What has become of a claim; the ConfigMap and the Secret of one that is bound.
+    fn claimed(&self, name: &str) -> Result<Claimed, PodsError> {
+        let claim = self.get(CLAIM.group, CLAIM.plural, name)?;
+        Ok(match claim["status"]["phase"].as_str() {
+            Some("Bound") => {
+                let both = ["configmaps", "secrets"].map(|plural| self.get("api/v1", plural, name));
+                let [settings, keys] = both;
+                Claimed::Bound([settings?, keys?])
+            }
+            Some("Failed") => Claimed::Failed,
+            _ => Claimed::Unbound,
+        })
+    }
+
     fn get(&self, group: &str, plural: &str, name: &str) -> Result<Value, PodsError> {
         let path = format!("{}/{name}", self.client().path(group, plural));
         let asked = self.client().ask("GET", &path, None);
@@ -73,11 +89,39 @@ impl Cluster {
     }
 
     /// The last that was said of a claim.
-    fn said_of(&self, name: &str) -> Option<String> {
+    fn said_of(&self, name: &str) -> String {
         let path = self.client().path("api/v1", "events");
         let of_claim = format!("fieldSelector=involvedObject.name%3D{name}");
-        let events: Vec<Event> = self.client().list(&path, &of_claim).ok()?;
-        latest(&events, CLAIM.name, name).map(said)
+        let events: Result<Vec<Event>, _> = self.client().list(&path, &of_claim);
+        match events.map(|events| latest(&events, CLAIM.name, name).map(said)) {
+            Ok(Some(said)) => said,
+            Ok(None) => {
+                "nobody says why; is there a provisioner for buckets of its class, and an object store?"
+                    .into()
+            }
+            Err(failure) => format!("why is not known, as events cannot be listed: {failure}"),
+        }
+    }
+}
+
+/// What has become of a claim.
+enum Claimed {
+    /// It has a bucket: its ConfigMap and its Secret.
+    Bound([Value; 2]),
+    /// It gets none.
+    Failed,
+    /// It has none yet.
+    Unbound,
+    /// That could not be asked this time.
+    Unknown(PodsError),
+}
+
+/// A refusal stays one; whatever else goes wrong may pass.
+fn lasting(looked: Result<Claimed, PodsError>) -> Result<Claimed, PodsError> {
+    match looked {
+        Err(error @ (PodsError::Forbidden(_) | PodsError::Config(_))) => Err(error),
+        Err(error) => Ok(Claimed::Unknown(error)),
+        Ok(claimed) => Ok(claimed),
     }
 }
 
@@ -94,6 +138,19 @@ fn value(settings: &Value, keys: &Value, variable: &str) -> Option<Secret> {
 mod tests {
     use super::*;
     use serde_json::json;
+    use tidemark_apiserver::Failure;
+
+    #[test]
+    fn a_hiccup_of_the_api_server_does_not_end_the_wait() {
+        let of = |failure| lasting(Err(PodsError::of("https://a", "look at claims", failure)));
+        let hiccups = [Failure::Away("reset".into()), Failure::Status(503, "busy".into())];
+        for hiccup in hiccups {
+            assert!(matches!(of(hiccup), Ok(Claimed::Unknown(PodsError::Away { .. }))));
+        }
+        let refused = Failure::Status(403, "user x cannot get resource".into());
+        assert!(matches!(of(refused), Err(PodsError::Forbidden(_))));
+        assert!(matches!(of(Failure::Status(401, String::new())), Err(PodsError::Config(_))));
+    }
 
     #[test]
     fn what_a_claim_says_are_its_variables() {

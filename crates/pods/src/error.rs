@@ -51,8 +51,8 @@ pub enum PodsError {
     },
     /// Pods are to end, and nobody says that they have.
     #[error(
-        "{pods} in the namespace {namespace}: deleted, but the node does not say that it has ended, as one that is lost; it goes when the node \
-         is back or is removed from the cluster, or with `kubectl delete pod --force`"
+        "{pods} in the namespace {namespace}: deleted, but no node has said that they ended, as when a node is lost; they go when the node is \
+         back or is removed from the cluster, or with `kubectl delete pod --force`"
     )]
     Ending {
         /// The pods, with their nodes.

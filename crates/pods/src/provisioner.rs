@@ -123,7 +123,7 @@ impl Arm {
         match lines.as_slice() {
             [server, namespace, run] if (*server, *namespace) == (cluster.server(), cluster.namespace()) => {
                 progress.line(&format!("removing the servers {run} that an earlier start has left"));
-                cluster.remove(self.made(), run, REMOVAL).map_err(failed)
+                cluster.remove(self.made(), run, REMOVAL).map_err(not_removed)
             }
             [server, namespace, run] => Err(ProvisionError::Failed(format!(
                 "an earlier start has left the servers {run} in the namespace {namespace} of {server}: remove them there with \
@@ -196,7 +196,7 @@ impl Provisioner for Arm {
     fn down(&mut self, _variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
         let Some(up) = self.up.take() else { return Ok(()) };
         progress.line(&format!("removing {} and all that belongs to it", up.run));
-        up.cluster.remove(self.made(), &up.run, REMOVAL).map_err(failed)?;
+        up.cluster.remove(self.made(), &up.run, REMOVAL).map_err(not_removed)?;
         up.trace.forget();
         Ok(())
     }
@@ -208,6 +208,11 @@ fn random() -> Result<String, ProvisionError> {
     getrandom::fill(&mut bytes)
         .map_err(|error| ProvisionError::Failed(format!("the system gives no random numbers: {error}")))?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+fn not_removed(error: PodsError) -> ProvisionError {
+    ProvisionError::Failed(format!("the servers could not be removed: {error}"))
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]

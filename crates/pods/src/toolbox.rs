@@ -6,15 +6,21 @@ use crate::objects::Pod;
 use crate::trouble::of_pod;
 use std::sync::Arc;
 use std::time::Duration;
-use tidemark_apiserver::Client;
-use tidemark_observe::CephCluster;
+use tidemark_apiserver::{Client, Ran};
+use tidemark_observe::{CephCluster, Printed};
 
 /// The label of the toolbox's pod (`deploy/examples/toolbox.yaml` of Rook).
 const LABEL: &str = "app%3Drook-ceph-tools";
 
-/// How long a command may take, and how long of it `ceph` may look for a monitor.
-const PATIENCE: Duration = Duration::from_secs(15);
-const CONNECT: &str = "--connect-timeout=10";
+/// How `ceph` is run: it asks one daemon after the other and waits for each, so it is ended after 14 s, of which it may look for a monitor
+/// for 10. What has been told by then is kept, and no process stays in the toolbox.
+const CEPH: [&str; 6] = ["timeout", "-k", "1", "14", "ceph", "--connect-timeout=10"];
+
+/// How `timeout` says that it had to end something.
+const ENDED: &str = "exit code 124";
+
+/// How long a command may take: longer than the toolbox lets it.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The cluster whose toolbox is in a namespace. Nothing is sent yet.
 pub(crate) fn ceph(client: &Arc<Client>, namespace: &str) -> CephCluster {
@@ -26,7 +32,7 @@ pub(crate) fn ceph(client: &Arc<Client>, namespace: &str) -> CephCluster {
     }
 }
 
-fn run(client: &Client, namespace: &str, arguments: &[&str]) -> Result<Vec<u8>, String> {
+fn run(client: &Client, namespace: &str, arguments: &[&str]) -> Result<Printed, String> {
     let pods = format!("/api/v1/namespaces/{namespace}/pods");
     let found = client.list::<Pod>(&pods, &format!("labelSelector={LABEL}"));
     let found = found.map_err(|failure| {
@@ -34,19 +40,30 @@ fn run(client: &Client, namespace: &str, arguments: &[&str]) -> Result<Vec<u8>, 
         format!("the pods in the namespace {namespace} cannot be listed: {why}")
     })?;
     let pod = &chosen(&found, namespace)?.metadata.name;
-    let command: Vec<&str> = ["ceph", CONNECT].iter().chain(arguments).copied().collect();
+    let command: Vec<&str> = CEPH.iter().chain(arguments).copied().collect();
     let ran = client.exec(&format!("{pods}/{pod}"), None, &command, PATIENCE).map_err(|failure| {
         let why = why(&failure, namespace, "resources: [pods/exec], verbs: [get, create]");
         format!("no command can be run in the pod {pod}: {why}")
     })?;
-    // Where one daemon does not reply, what the others told is of use.
-    match ran.failed {
-        Some(failed) if ran.stdout.trim_ascii().is_empty() => {
-            let said = String::from_utf8_lossy(&ran.stderr);
-            let said = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or(&failed);
-            Err(format!("`ceph {}` in the pod {pod} has failed: {said}", arguments.join(" ")))
+    printed(ran, &format!("`ceph {}` in the pod {pod}", arguments.join(" ")))
+}
+
+/// What a command has printed. Where one daemon does not reply, what the others told is of use.
+fn printed(ran: Ran, command: &str) -> Result<Printed, String> {
+    let why = ran.failed.map(|failed| {
+        let said = String::from_utf8_lossy(&ran.stderr);
+        let last = said.lines().rfind(|line| !line.trim().is_empty());
+        let said: Vec<_> = said.lines().filter(|line| line.starts_with("Error")).collect();
+        let is_ended = failed.ends_with(ENDED);
+        match (said.as_slice(), last) {
+            _ if is_ended => format!("{command} had to be ended after 14 s: a daemon does not reply"),
+            ([], last) => format!("{command} has failed: {}", last.unwrap_or(&failed)),
+            (said, _) => format!("{command} has failed: {}", said.join("; ")),
         }
-        _ => Ok(ran.stdout),
+    });
+    match why {
+        Some(why) if ran.stdout.trim_ascii().is_empty() => Err(why),
+        why => Ok(Printed { text: ran.stdout, why }),
     }
 }
 
@@ -69,6 +86,30 @@ fn chosen<'a>(pods: &'a [Pod], namespace: &str) -> Result<&'a Pod, String> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_others_told_is_kept_where_one_does_not_reply() {
+        let ran = |stdout: &str, stderr: &str, failed: Option<&str>| {
+            let (stdout, stderr) = (stdout.as_bytes().to_vec(), stderr.as_bytes().to_vec());
+            printed(Ran { stdout, stderr, failed: failed.map(str::to_owned) }, "`ceph`")
+        };
+        let of = |text: &str, why: Option<&str>| {
+            Ok(Printed { text: text.as_bytes().to_vec(), why: why.map(str::to_owned) })
+        };
+        assert_eq!(ran("osd.0: {}", "it is old", None), of("osd.0: {}", None));
+        let (enxio, code) = ("Error ENXIO: osd.3 is down", Some("command terminated with exit code 6"));
+        let why = "`ceph` has failed: Error ENXIO: osd.3 is down";
+        assert_eq!(ran("osd.0: {}", &format!("{enxio}\nother\n"), code), of("osd.0: {}", Some(why)));
+        assert_eq!(ran("\n", &format!("{enxio}\n"), code), Err(why.to_owned()));
+        assert_eq!(
+            ran("", "", code),
+            Err("`ceph` has failed: command terminated with exit code 6".to_owned())
+        );
+        let late = "`ceph` had to be ended after 14 s: a daemon does not reply";
+        let ended = Some("command terminated with exit code 124");
+        assert_eq!(ran("osd.0: {}", "", ended), of("osd.0: {}", Some(late)));
+        assert!(CEPH.contains(&"14") && PATIENCE > Duration::from_secs(14 + 1));
+    }
 
     #[test]
     fn a_pod_that_is_ready_is_asked() {

@@ -24,9 +24,9 @@ pub(crate) struct Trouble {
 pub(crate) fn troubles(owner: &str, run: &str, count: u32, state: &State) -> Vec<Trouble> {
     let mut all: Vec<_> = state.pods.iter().filter_map(|pod| of_pod(pod, state)).collect();
     if state.pods.len() < count as usize {
-        let of_workers = || latest(&state.events, owner, &format!("{run}{WORKERS}"));
-        all.push(match latest(&state.events, owner, run).or_else(of_workers) {
-            Some(event) => lasting(format!("{owner} {run}: {}", said(event))),
+        let of_both = [run, &format!("{run}{WORKERS}")].map(|name| latest(&state.events, owner, name));
+        all.push(match of_both.into_iter().flatten().max_by_key(|event| urgency(event)) {
+            Some(event) => lasting(format!("{owner} {}: {}", event.involved_object.name, said(event))),
             None => usual(format!("{owner} {run} has made {} of {count} pods", state.pods.len())),
         });
     }
@@ -125,11 +125,15 @@ fn last_words(ended: &Terminated) -> String {
     }
 }
 
-/// The latest event of an object; a warning, if there is one, because whoever tries again says in between that it waits.
+/// What is later is more urgent; a warning is most so, because whoever tries again says in between that it waits.
+fn urgency(event: &Event) -> (bool, Option<String>) {
+    (event.kind == "Warning", event.last_timestamp.clone().or_else(|| event.event_time.clone()))
+}
+
+/// The latest event of an object, or the latest warning.
 pub(crate) fn latest<'a>(events: &'a [Event], kind: &str, name: &str) -> Option<&'a Event> {
     let about = |event: &&Event| event.involved_object.kind == kind && event.involved_object.name == name;
-    let at = |event: &&Event| event.last_timestamp.clone().or_else(|| event.event_time.clone());
-    events.iter().filter(about).max_by_key(|event| (event.kind == "Warning", at(event)))
+    events.iter().filter(about).max_by_key(|event| urgency(event))
 }
 
 pub(crate) fn said(event: &Event) -> String {
@@ -246,16 +250,16 @@ mod tests {
 
     #[test]
     fn workers_that_are_not_made_are_missed() {
-        let warnings = json!([warning(
-            "StatefulSet",
-            "run-worker",
-            "FailedCreate",
-            "exceeded quota",
-            "2026-01-01T00:00:00Z"
-        )]);
-        let pods = json!([pod("run-0", &json!({"phase": "Running"}))]);
-        let all = troubles("StatefulSet", "run", 3, &state(pods, json!([]), warnings));
-        let texts: Vec<_> = all.iter().map(|one| one.text.as_str()).collect();
-        assert_eq!(texts, ["StatefulSet run: FailedCreate: exceeded quota"]);
+        let failed = |name: &str, why: &str, at: &str| warning("StatefulSet", name, "FailedCreate", why, at);
+        let said_of = |warnings: Value| {
+            let pods = json!([pod("run-0", &json!({"phase": "Running"}))]);
+            let all = troubles("StatefulSet", "run", 3, &state(pods, json!([]), warnings));
+            all.into_iter().map(|one| one.text).collect::<Vec<_>>()
+        };
+        let workers = failed("run-worker", "exceeded quota", "2026-01-01T00:00:09Z");
+        let expected = ["StatefulSet run-worker: FailedCreate: exceeded quota"];
+        assert_eq!(said_of(json!([workers])), expected);
+        let before = failed("run", "it is over", "2026-01-01T00:00:00Z");
+        assert_eq!(said_of(json!([before, workers])), expected, "the latest is said");
     }
 }

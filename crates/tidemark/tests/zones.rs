@@ -476,7 +476,7 @@ fn kubernetes_drivers_are_on_several_nodes_of_which_one_is_lost() {
     for pod in &lost {
         assert!(said.contains(&format!("pod {pod} on lab-2")), "{said}");
     }
-    assert!(said.contains("the node does not say that it has ended"), "{said}");
+    assert!(said.contains("no node has said that they ended"), "{said}");
     Kubernetes::up(&KubernetesOptions::new(cluster.kubernetes.dir()), &mut |_| {}).unwrap();
     wait("removal", || pods_of_runs(&cluster.client).is_empty().then_some(()));
 }

@@ -9,6 +9,8 @@ use serde_json::Value;
 
 /// How long a request may take: the coordinator itself answers within a second, with nothing if it has nothing yet.
 const REQUEST: Duration = Duration::from_secs(30);
+/// How long a request about nodes may take: whoever waits for them asks again, and may want to stop.
+const LOOK: Duration = Duration::from_secs(5);
 /// How long to wait when the coordinator has too much to do.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -45,9 +47,14 @@ struct Failure {
 /// # Errors
 /// What went wrong, in words.
 pub fn ask(endpoint: &str, sql: &str, limit: Duration) -> Result<Given, String> {
+    ask_with(endpoint, sql, limit, REQUEST)
+}
+
+/// The same, with how long each request may take.
+fn ask_with(endpoint: &str, sql: &str, limit: Duration, request: Duration) -> Result<Given, String> {
     // No proxy of the environment stands before a server that we have started, and a busy one is asked again.
     let settings = ureq::Agent::config_builder().proxy(None).http_status_as_error(false);
-    let agent: ureq::Agent = settings.timeout_global(Some(REQUEST)).build().into();
+    let agent: ureq::Agent = settings.timeout_global(Some(request)).build().into();
     let deadline = Instant::now() + limit;
     let mut rows = Vec::new();
     let mut next = None;
@@ -93,7 +100,7 @@ pub fn ask(endpoint: &str, sql: &str, limit: Duration) -> Result<Given, String> 
 /// # Errors
 /// What went wrong, in words.
 pub fn active(endpoint: &str) -> Result<Vec<String>, String> {
-    names(endpoint, "SELECT node_id FROM system.runtime.nodes WHERE state = 'active'")
+    names(endpoint, "SELECT node_id FROM system.runtime.nodes WHERE state = 'active'", LOOK)
 }
 
 /// The names of the nodes that are given work: those that had a part in a query over a table with splits for all. A node is
@@ -102,8 +109,8 @@ pub fn active(endpoint: &str) -> Result<Vec<String>, String> {
 /// # Errors
 /// What went wrong, in words.
 pub fn working(endpoint: &str) -> Result<Vec<String>, String> {
-    let id = ask(endpoint, "SELECT count(*) FROM tpch.tiny.orders", NODES)?.id;
-    names(endpoint, &format!("SELECT node_id FROM system.runtime.tasks WHERE query_id = '{id}'"))
+    let id = ask_with(endpoint, "SELECT count(*) FROM tpch.tiny.orders", NODES, LOOK)?.id;
+    names(endpoint, &format!("SELECT node_id FROM system.runtime.tasks WHERE query_id = '{id}'"), LOOK)
 }
 
 /// The coordinator's version.
@@ -111,13 +118,14 @@ pub fn working(endpoint: &str) -> Result<Vec<String>, String> {
 /// # Errors
 /// What went wrong, in words.
 pub fn version(endpoint: &str) -> Result<String, String> {
-    let versions = names(endpoint, "SELECT node_version FROM system.runtime.nodes WHERE coordinator")?;
+    let sql = "SELECT node_version FROM system.runtime.nodes WHERE coordinator";
+    let versions = names(endpoint, sql, REQUEST)?;
     versions.into_iter().next().ok_or_else(|| "the coordinator does not name itself".to_owned())
 }
 
 /// The names in the first column of a statement's rows, each once, in order.
-fn names(endpoint: &str, sql: &str) -> Result<Vec<String>, String> {
-    let rows = ask(endpoint, sql, NODES)?.rows;
+fn names(endpoint: &str, sql: &str, request: Duration) -> Result<Vec<String>, String> {
+    let rows = ask_with(endpoint, sql, NODES, request)?.rows;
     let mut names: Vec<_> = rows.iter().filter_map(|row| row.first()?.as_str()).map(str::to_owned).collect();
     names.sort();
     names.dedup();

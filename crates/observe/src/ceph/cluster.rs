@@ -6,9 +6,12 @@ use crate::observer::{LAST_LEAST, nanoseconds};
 use crate::recorder::Recorder;
 use crate::sample::{Gaps, Sample, Value};
 use crate::stop::Stop;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use std::{mem, thread};
 use tidemark_measure::observation::Node;
 
 /// Least time from one question to the next: each is a process of Python where `ceph` runs.
@@ -23,8 +26,23 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// Looks between two questions to the monitors: the state of the cluster changes slowly.
 const MONITORS: u64 = 5;
 
+/// How long questions may be on their way after the run's end, all together.
+const LAST_MOST: Duration = Duration::from_secs(20);
+
+/// How often it is looked, while a question is on its way, whether the run has ended.
+const ENDED: Duration = Duration::from_millis(100);
+
+/// What `ceph` printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// What the daemons that replied told.
+    pub text: Vec<u8>,
+    /// Why others did not: a clause.
+    pub why: Option<String>,
+}
+
 /// Runs `ceph` with these arguments, and gives what it printed. Errors are clauses.
-pub type RunCeph = dyn Fn(&[&str]) -> Result<Vec<u8>, String> + Send + Sync;
+pub type RunCeph = dyn Fn(&[&str]) -> Result<Printed, String> + Send + Sync;
 
 /// A Ceph cluster that is asked through `ceph`.
 #[derive(Clone)]
@@ -36,6 +54,9 @@ pub struct CephCluster {
     /// How.
     pub ceph: Arc<RunCeph>,
 }
+
+/// Asks a question.
+type Ask<'a> = dyn Fn(&'static [&'static str]) -> Result<Printed, String> + 'a;
 
 /// What has been seen so far.
 #[derive(Default)]
@@ -49,15 +70,26 @@ struct Seen {
 
 /// Asks until the flag is set, and once more then.
 pub(crate) fn observe(cluster: &CephCluster, start: Instant, stop: &Stop) -> Node {
+    observe_until(cluster, start, stop, LAST_MOST)
+}
+
+fn observe_until(cluster: &CephCluster, start: Instant, stop: &Stop, most: Duration) -> Node {
+    let ended = Cell::new(None);
+    let is_late = || {
+        let since = ended.get().or_else(|| stop.is_set().then(Instant::now));
+        ended.set(since);
+        since.is_some_and(|since| since.elapsed() >= most)
+    };
+    let ceph = |arguments| ask(&cluster.ceph, arguments, &is_late);
     let (mut seen, mut recorder) = (Seen::default(), Recorder::default());
     let mut last;
     loop {
         let asked = Instant::now();
-        let pause = match seen.look(&*cluster.ceph, start, &mut recorder) {
+        let pause = match seen.look(&ceph, start, &mut recorder) {
             Ok(()) => PERIOD.max(asked.elapsed() * SHARE),
             Err(why) => {
                 seen.osds.clear();
-                seen.gaps.say(format!("Ceph's counters could not be read: {why}."));
+                seen.unread(&why);
                 PAUSE
             }
         };
@@ -68,31 +100,68 @@ pub(crate) fn observe(cluster: &CephCluster, start: Instant, stop: &Stop) -> Nod
     }
     // After a failure there is nothing to compare with.
     if !seen.osds.is_empty() && last.elapsed() >= LAST_LEAST {
-        let _nothing_is_added = seen.look(&*cluster.ceph, start, &mut recorder);
+        if let Err(why) = seen.look(&ceph, start, &mut recorder) {
+            seen.unread(&why);
+        }
     }
     let (name, source, gaps) = (cluster.name.clone(), cluster.source.clone(), seen.gaps.sentences().to_vec());
     Node { name, source, gaps, ..recorder.node() }
 }
 
+/// Asks in a thread of its own, which is left to itself when it is too late for an answer.
+fn ask(
+    ceph: &Arc<RunCeph>,
+    arguments: &'static [&'static str],
+    is_late: &dyn Fn() -> bool,
+) -> Result<Printed, String> {
+    let (reply, told) = mpsc::channel();
+    let ceph = Arc::clone(ceph);
+    thread::spawn(move || reply.send(ceph(arguments)));
+    while !is_late() {
+        match told.recv_timeout(ENDED) {
+            Ok(printed) => return printed,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err("the observer crashed as it asked".into()),
+        }
+    }
+    Err("the run had ended, and there was no answer yet".into())
+}
+
 impl Seen {
-    fn look(&mut self, ceph: &RunCeph, start: Instant, recorder: &mut Recorder) -> Result<(), String> {
-        let printed = ceph(&["tell", "osd.*", "perf", "dump", "-f", "json"])?;
+    fn unread(&mut self, why: &str) {
+        self.gaps.say(format!("Ceph's counters could not be read: {why}."));
+    }
+
+    /// What was told; why others told nothing is a gap.
+    fn told(&mut self, printed: Printed) -> Vec<u8> {
+        if let Some(why) = printed.why {
+            self.gaps.say(format!("Not all daemons of Ceph replied: {why}."));
+        }
+        printed.text
+    }
+
+    fn look(&mut self, ceph: &Ask<'_>, start: Instant, recorder: &mut Recorder) -> Result<(), String> {
+        let printed =
+            ceph(&["tell", "osd.*", "perf", "dump", "-f", "json"]).map(|printed| self.told(printed))?;
         let now = Instant::now();
         let mut out = Sample::default();
         let mut osds = BTreeMap::new();
         for (name, dump) in replies(&printed)? {
             let name = match name {
                 Some(name) => name,
-                None => only_osd(&ceph(&["osd", "ls", "-f", "json"])?)?,
+                None => only_osd(&ceph(&["osd", "ls", "-f", "json"])?.text)?,
             };
             // One that was silent in between begins anew.
             let mut counted = self.osds.remove(&name).unwrap_or_default();
             counted.take(&name, now, dump, &mut out, &mut self.gaps);
             osds.insert(name, counted);
         }
-        self.osds = osds;
+        for silent in mem::replace(&mut self.osds, osds).into_keys() {
+            self.gaps.say(format!("{silent} did not always reply: its counters are missing at times."));
+        }
         if self.looks.is_multiple_of(MONITORS) {
-            let told = ceph(&["tell", "mon.*", "perf", "dump", "-f", "json"]).and_then(|text| replies(&text));
+            let told = ceph(&["tell", "mon.*", "perf", "dump", "-f", "json"]);
+            let told = told.and_then(|printed| replies(&self.told(printed)));
             let mut state = Sample::default();
             match told {
                 Ok(told) => told.iter().for_each(|(_, dump)| counters::cluster(dump, &mut state)),
@@ -147,14 +216,18 @@ mod tests {
     use std::sync::Mutex;
     use tidemark_measure::observation::Kind;
 
-    /// A cluster that answers the questions to its OSDs in turn, and the last one again and again.
+    fn of(text: &str) -> Result<Printed, String> {
+        Ok(Printed { text: text.as_bytes().to_vec(), why: None })
+    }
+
+    /// A cluster that answers the questions to its OSDs in turn, and the last one again and again. Why others do not reply comes after a `!`.
     fn cluster(replies: &[&str]) -> (CephCluster, Stop) {
         let replies: Vec<String> = replies.iter().map(|&reply| reply.to_owned()).collect();
         let (asked, stop) = (Mutex::new(0), Stop::default());
         let ends = stop.clone();
         let ceph = move |arguments: &[&str]| match arguments {
-            ["osd", "ls", ..] => Ok(b"\n[7]\n".to_vec()),
-            ["tell", "mon.*", ..] => Ok(b"\n{\"cluster\":{\"num_osd\":3,\"num_osd_up\":2}}\n".to_vec()),
+            ["osd", "ls", ..] => of("\n[7]\n"),
+            ["tell", "mon.*", ..] => of("\n{\"cluster\":{\"num_osd\":3,\"num_osd_up\":2}}\n"),
             _ => {
                 let mut asked = asked.lock().unwrap();
                 *asked += 1;
@@ -163,7 +236,10 @@ mod tests {
                 }
                 match replies[(*asked).min(replies.len()) - 1].as_str() {
                     "" => Err("the toolbox is away".to_owned()),
-                    reply => Ok(reply.as_bytes().to_vec()),
+                    reply => match reply.split_once('!') {
+                        Some((reply, why)) => Ok(Printed { why: Some(why.to_owned()), ..of(reply)? }),
+                        None => of(reply),
+                    },
                 }
             }
         };
@@ -203,6 +279,35 @@ mod tests {
         let node = observe(&cluster, Instant::now(), &stop);
         assert_eq!(node.gaps, ["Ceph's counters could not be read: the toolbox is away."]);
         assert!(node.at_ns.is_empty() && node.series.is_empty());
+    }
+
+    #[test]
+    fn an_osd_that_does_not_reply_is_named_and_the_others_are_recorded() {
+        let reply = |count: u64| format!("\nosd.0: {{\"osd\":{{\"op\":{count}}}}}\n");
+        let both = |count: u64| format!("{}\nosd.3: {{\"osd\":{{\"op\":1}}}}\n", reply(count));
+        let (cluster, stop) = cluster(&[&both(5), &format!("{}!it is late", reply(15))]);
+        let node = observe(&cluster, Instant::now(), &stop);
+        let silent = "osd.3 did not always reply: its counters are missing at times.";
+        // The first two say which counters these OSDs do not have.
+        assert_eq!(node.gaps[2..], ["Not all daemons of Ceph replied: it is late.", silent]);
+        assert_eq!(node.find(Kind::Ceph, "osd.0", "op").unwrap().values.len(), node.at_ns.len());
+    }
+
+    #[test]
+    fn what_is_on_its_way_at_the_end_is_not_awaited_for_long() {
+        let (never, awaited) = mpsc::channel::<()>();
+        let (awaited, stop) = (Mutex::new(awaited), Stop::default());
+        let ends = stop.clone();
+        let ceph = move |_: &[&str]| {
+            ends.set();
+            let _ = awaited.lock().unwrap().recv();
+            Err("it is over".to_owned())
+        };
+        let cluster = CephCluster { name: "Ceph".into(), source: "here".into(), ceph: Arc::new(ceph) };
+        let node = observe_until(&cluster, Instant::now(), &stop, Duration::ZERO);
+        let why = "Ceph's counters could not be read: the run had ended, and there was no answer yet.";
+        assert_eq!(node.gaps, [why]);
+        drop(never);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use super::View;
 use crate::Finding;
+use crate::context::is_machine;
 use crate::words::limits::{Commits, Limit, Wait};
-use tidemark_measure::observation::Kind;
+use tidemark_measure::observation::{Kind, Node};
 
 /// The part of a latency that is more than everything else together.
 const HALF: f64 = 0.5;
@@ -23,13 +24,22 @@ const QUEUED: f64 = 1.0;
 /// A node with so much idle time is idle.
 const IDLE_BUSY: f64 = 0.7;
 
+/// Whether a daemon that was asked through its cluster is on a node that is observed, too: the rules speak of it there.
+fn is_elsewhere(view: &View<'_>, daemon: &str) -> bool {
+    let machines = || view.run.nodes.iter().filter(|node| is_machine(node));
+    let has =
+        |node: &Node| node.series.iter().any(|series| series.kind == Kind::Ceph && series.subject == daemon);
+    !is_machine(view.node) && machines().any(has)
+}
+
 /// Daemons that have enough to do for their means to say something, and two of their means.
 fn daemons<'a>(view: &View<'a>, part: &str, whole: &str) -> Vec<(&'a str, f64, f64)> {
     let level = |daemon: &str, metric: &str| view.level(Kind::Ceph, daemon, metric);
     let means = view.means(Kind::Ceph, part).into_iter().filter_map(|(daemon, part)| {
         Some((daemon, part, view.mean(Kind::Ceph, daemon, whole).filter(|whole| *whole > 0.0)?))
     });
-    means.filter(|(daemon, ..)| level(daemon, "op") + level(daemon, "subop") >= OPERATIONS).collect()
+    let works = |daemon: &str| level(daemon, "op") + level(daemon, "subop") >= OPERATIONS;
+    means.filter(|(daemon, ..)| works(daemon) && !is_elsewhere(view, daemon)).collect()
 }
 
 /// Whether commits of BlueStore's key-value store take most of a write, while no disk is at its limit.

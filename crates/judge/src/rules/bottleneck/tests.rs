@@ -533,6 +533,29 @@ fn daemons_that_were_asked_through_their_cluster_are_no_machine() {
 }
 
 #[test]
+fn an_osd_is_judged_once_though_its_cluster_tells_of_it_too() {
+    let mut run = with(FLUSH);
+    let cluster = |name: &str| Node { generates: false, facts: Vec::new(), name: name.into(), ..node(FLUSH) };
+    run.nodes.push(cluster("Ceph"));
+    let twice = said(&run);
+    assert!(matches!(twice.as_slice(), [("limit-flush", ..)]), "{twice:?}");
+    run.nodes[0] = node(&[]);
+    assert_eq!(said(&run).len(), 1, "only the cluster tells of it");
+}
+
+#[test]
+fn a_node_that_could_not_be_asked_does_not_silence_the_others() {
+    let mut run = with(&WAITS);
+    let alone = rest(&run);
+    let gaps = vec!["Ceph's counters could not be read: there is no toolbox.".to_owned()];
+    let unseen = Node { name: "Ceph".into(), gaps, ..Node::default() };
+    run.nodes.push(unseen.clone());
+    assert_eq!(rest(&run), alone);
+    run.nodes = vec![unseen];
+    assert_eq!(rest(&run), ["too few samples to tell what limited the load"]);
+}
+
+#[test]
 fn the_surest_comes_first_and_nodes_are_named() {
     let mut run = with(&[
         (Kind::Cpu, "all", "busy", 0.95),
