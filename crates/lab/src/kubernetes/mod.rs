@@ -1,4 +1,4 @@
-//! Kubernetes: an API server and its etcd, which are what manifests are checked against, and on request a node, on which pods run.
+//! Kubernetes: an API server and its etcd, which are what manifests are checked against, and on request nodes, on which pods run.
 //!
 //! etcd comes from the distribution. The API server is built with the user's Go from the module proxy, once, and is kept in
 //! the user's cache ([`program`]). Both speak TLS with certificates of this lab alone ([`certificates`]), and know nobody who has none.

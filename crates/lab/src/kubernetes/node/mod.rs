@@ -1,4 +1,4 @@
-//! The lab's node: what makes an API server into a Kubernetes on which pods run, with volumes for claims.
+//! The lab's nodes: what makes an API server into a Kubernetes on which pods run, with volumes for claims.
 //!
 //! kubelet, the controller manager, the scheduler and the provisioner of volumes are built like the API server; containerd, runc and the
 //! plugins for networks come from the distribution. Where they live is in [`place`], the addresses are in [`network`].
