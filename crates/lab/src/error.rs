@@ -80,7 +80,7 @@ pub enum LabError {
     },
     /// A node of Kubernetes cannot be made by this user.
     #[error(
-        "a node of Kubernetes needs root, for its containers: use sudo; `tidemark lab up kubernetes` without --node does not"
+        "a node of Kubernetes needs root, for its containers: use sudo; `tidemark lab up kubernetes` without nodes does not"
     )]
     NodeNeedsRoot,
     /// A node of Kubernetes was needed, and the lab has none.

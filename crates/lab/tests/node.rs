@@ -149,6 +149,7 @@ fn kubernetes_has_a_node_that_runs_pods_and_leaves_nothing() {
     }
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().canonicalize().unwrap().join("lab");
+    let disk = Disk::new(&place.path().join("disk"));
     let _down = Down(dir.clone());
     let options = KubernetesOptions { nodes: 2, ..KubernetesOptions::new(&dir) };
     let kubernetes = Kubernetes::up(&options, &mut say).unwrap();
@@ -198,7 +199,10 @@ fn kubernetes_has_a_node_that_runs_pods_and_leaves_nothing() {
     assert_eq!(get(&kept, "/apis/batch/v1/namespaces/default/jobs/first")["status"]["succeeded"], 2);
     assert_eq!(run(&kept, "third").len(), 2);
 
+    // The second node's kubelet keeps a device of its own on the disk that a pod there has: nobody has it open when the lab is gone.
+    use_disk(&kept, &disk, "lab-1");
     lab::down(&dir, true, &mut say).unwrap();
+    disk.detach();
     let left = Command::new("find").arg(&dir).output().unwrap().stdout;
     assert_eq!(String::from_utf8_lossy(&left), "", "nothing is left");
     assert_eq!(traces(&dir, &host), [] as [String; 0]);
@@ -261,6 +265,24 @@ fn wait_for_log(kubernetes: &Kubernetes, pod: &str, text: &str) {
     wait_for(text, || kubernetes.ask("GET", &log, None).unwrap().body.contains(text).then_some(()));
 }
 
+/// Has a pod on a node use a disk of this machine as a device.
+fn use_disk(kubernetes: &Kubernetes, disk: &Disk, node: &str) {
+    let class = json!({"metadata": {"name": "disks"}, "provisioner": "kubernetes.io/no-provisioner"});
+    post(kubernetes, "/apis/storage.k8s.io/v1/storageclasses", &class);
+    let node = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [node]});
+    let volume = json!({
+        "metadata": {"name": "disk"},
+        "spec": {
+            "storageClassName": "disks", "volumeMode": "Block", "capacity": {"storage": "32Mi"},
+            "accessModes": ["ReadWriteOnce"], "local": {"path": disk.0},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [node]}]}},
+        },
+    });
+    post(kubernetes, "/api/v1/persistentvolumes", &volume);
+    claim_with_pod(kubernetes, "disks", "Block", "dd if=/dev/data of=/dev/null bs=1048576 2>&1");
+    wait_for_log(kubernetes, "disks", "32+0 records in");
+}
+
 #[test]
 #[ignore = "needs root, etcd, containerd, and Go to build Kubernetes; run by make test-kubernetes"]
 fn kubernetes_has_a_csi_driver_that_survives_being_killed_and_no_device_outlives_the_node() {
@@ -297,20 +319,7 @@ fn kubernetes_has_a_csi_driver_that_survives_being_killed_and_no_device_outlives
     wait_for_log(&kept, "loop", "row\n");
 
     // Another pod has a disk of this machine as a device, on which kubelet keeps a device of its own.
-    let class = json!({"metadata": {"name": "disks"}, "provisioner": "kubernetes.io/no-provisioner"});
-    post(&kept, "/apis/storage.k8s.io/v1/storageclasses", &class);
-    let node = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": ["lab"]});
-    let volume = json!({
-        "metadata": {"name": "disk"},
-        "spec": {
-            "storageClassName": "disks", "volumeMode": "Block", "capacity": {"storage": "32Mi"},
-            "accessModes": ["ReadWriteOnce"], "local": {"path": disk.0},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [node]}]}},
-        },
-    });
-    post(&kept, "/api/v1/persistentvolumes", &volume);
-    claim_with_pod(&kept, "disks", "Block", "dd if=/dev/data of=/dev/null bs=1048576 2>&1");
-    wait_for_log(&kept, "disks", "32+0 records in");
+    use_disk(&kept, &disk, "lab");
 
     // Both still run when the lab goes: nothing stays, and nobody has the disk open.
     lab::down(&dir, true, &mut say).unwrap();

@@ -1,4 +1,4 @@
-//! Kubernetes: an API server and its etcd, which are what manifests are checked against, and on request a node, on which pods run.
+//! Kubernetes: an API server and its etcd, which are what manifests are checked against, and on request nodes, on which pods run.
 //!
 //! etcd comes from the distribution. The API server is built with the user's Go from the module proxy, once, and is kept in
 //! the user's cache ([`program`]). Both speak TLS with certificates of this lab alone ([`certificates`]), and know nobody who has none.
@@ -47,10 +47,12 @@ pub struct KubernetesOptions {
     pub dir: PathBuf,
     /// The API server's port on 127.0.0.1; usually a free one is chosen, and kept. With a node it is 443 of the node's address.
     pub port: Option<u16>,
-    /// How many nodes a new lab is to have, at most 8. One that has nodes keeps them.
+    /// Whether it is to have a node, however many: a new lab has one then.
+    pub node: bool,
+    /// How many nodes it is to have, at most 8; 0 is as the lab has them. One that is made keeps its number.
     pub nodes: usize,
-    /// Whether the first node is to have a CSI driver, whose volumes grow, have snapshots and are cloned. A lab that has it keeps it; a new
-    /// one has a node for it.
+    /// Whether the node is to have a CSI driver, whose volumes grow, have snapshots and are cloned. A lab that has it keeps it; a new
+    /// one has a node for it, and one of several nodes cannot have it.
     pub csi: bool,
     /// Where programs are looked for, in the form of the variable PATH, which it replaces.
     pub program_path: Option<OsString>,
@@ -59,7 +61,7 @@ pub struct KubernetesOptions {
 impl KubernetesOptions {
     /// An API server without a node in the directory given.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), port: None, nodes: 0, csi: false, program_path: None }
+        Self { dir: dir.into(), port: None, node: false, nodes: 0, csi: false, program_path: None }
     }
 }
 

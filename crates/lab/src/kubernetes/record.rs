@@ -49,18 +49,35 @@ impl Shape {
         options: &KubernetesOptions,
         has: Option<&Shape>,
     ) -> Result<Self, LabError> {
-        let nodes = options.nodes.max(usize::from(options.csi));
+        let nodes = options.nodes.max(usize::from(options.node || options.csi));
         let node = match has {
             Some(has) if nodes > 0 && has.node.is_none() => {
                 return Err(LabError::NoNode { dir: home.dir().to_owned() });
             }
-            Some(has) if options.nodes > 1 && options.nodes != has.nodes() => {
+            Some(has) if options.nodes > 0 && options.nodes != has.nodes() => {
                 return Err(LabError::Differs {
                     dir: home.dir().to_owned(),
                     option: "the number of nodes",
                     has: has.nodes().to_string(),
                     asked: options.nodes.to_string(),
                     advice: "`tidemark lab down kubernetes` removes it, for another one",
+                });
+            }
+            Some(has) if options.csi && has.nodes() > 1 => {
+                return Err(LabError::Differs {
+                    dir: home.dir().to_owned(),
+                    option: "the number of nodes",
+                    has: has.nodes().to_string(),
+                    asked: "1".to_owned(),
+                    advice: "the CSI driver knows one node only: `tidemark lab down kubernetes` removes the lab, for \
+                             another one",
+                });
+            }
+            None if options.csi && nodes > 1 => {
+                return Err(LabError::BadOption {
+                    option: "the number of nodes",
+                    value: nodes as u64,
+                    allowed: "1 with a CSI driver, which knows one node only",
                 });
             }
             Some(has) => has.node,
@@ -168,7 +185,16 @@ mod tests {
         let three = KubernetesOptions { nodes: 3, ..asked(&home, false, None) };
         let error = Shape::new(&home, &three, Some(&with)).unwrap_err().to_string();
         assert!(error.contains("has the number of nodes 1, not 3; `tidemark lab down"), "{error}");
-        assert_eq!(Shape::new(&home, &three, None).unwrap().nodes(), 3);
+        let of_three = Shape::new(&home, &three, None).unwrap();
+        assert_eq!(of_three.nodes(), 3);
+        // A number that is given holds; one that is not is the lab's.
+        let one = asked(&home, true, None);
+        let error = Shape::new(&home, &one, Some(&of_three)).unwrap_err().to_string();
+        assert!(error.contains("has the number of nodes 3, not 1; `tidemark lab down"), "{error}");
+        let some = KubernetesOptions { node: true, ..asked(&home, false, None) };
+        assert_eq!(Shape::new(&home, &some, Some(&of_three)).unwrap(), of_three);
+        assert_eq!(Shape::new(&home, &some, None).unwrap().nodes(), 1);
+        assert!(Shape::new(&home, &some, Some(&without)).unwrap_err().to_string().contains("has no node"));
         let too_many = KubernetesOptions { nodes: 9, ..three };
         assert!(Shape::new(&home, &too_many, None).unwrap_err().to_string().contains("1 to 8"));
         // A driver can be added, and stays.
@@ -177,6 +203,11 @@ mod tests {
         assert_eq!(with_driver, Shape { csi: true, ..with });
         assert!(Shape::new(&home, &asked(&home, false, None), Some(&with_driver)).unwrap().csi);
         assert!(Shape::new(&home, &csi, None).unwrap().node.is_some(), "it is one of a node");
+        let error = Shape::new(&home, &csi, Some(&of_three)).unwrap_err().to_string();
+        assert!(error.contains("nodes 3, not 1; the CSI driver knows one node only"), "{error}");
+        let both = KubernetesOptions { nodes: 3, ..csi };
+        let error = Shape::new(&home, &both, None).unwrap_err().to_string();
+        assert!(error.contains("1 with a CSI driver"), "{error}");
         let error = Shape::new(&home, &asked(&home, true, Some(6443)), None).unwrap_err().to_string();
         assert!(error.contains("6443") && error.contains("443 with a node"), "{error}");
     }

@@ -128,8 +128,8 @@ pub(crate) struct LabUp {
     #[arg(long)]
     pub(crate) node: bool,
     /// kubernetes: with so many nodes, 1 to 8; those after the first have a network, files and processes of their own
-    #[arg(long, value_name = "N", conflicts_with = "node")]
-    pub(crate) nodes: Option<usize>,
+    #[arg(long, value_name = "N", conflicts_with = "node", value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub(crate) nodes: Option<u8>,
     /// kubernetes: with a node and a CSI driver, whose volumes (class `loop`) grow, have snapshots and are cloned
     #[arg(long, conflicts_with = "nodes")]
     pub(crate) csi: bool,

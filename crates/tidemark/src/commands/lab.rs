@@ -221,8 +221,14 @@ fn trino_options(up: &LabUp) -> Result<TrinoOptions, Stop> {
 /// Kubernetes of the command line.
 fn kubernetes_options(up: &LabUp) -> Result<KubernetesOptions, Stop> {
     let directory = usual_directory(up.system, up.dir.as_ref())?;
-    let nodes = up.nodes.unwrap_or(usize::from(up.node));
-    Ok(KubernetesOptions { port: up.port, nodes, csi: up.csi, ..KubernetesOptions::new(directory) })
+    let nodes = up.nodes.map_or(0, usize::from);
+    Ok(KubernetesOptions {
+        port: up.port,
+        node: up.node,
+        nodes,
+        csi: up.csi,
+        ..KubernetesOptions::new(directory)
+    })
 }
 
 /// Where Trino's tables are to lie: on the server named, or on the lab's cluster.

@@ -22,6 +22,9 @@ const SOCKET: &str = "/var/lib/kubelet/plugins/loop.lab.tidemark.dev/csi.sock";
 const REGISTRAR: &str = "/var/lib/kubelet/plugins_registry/loop.lab.tidemark.dev-reg.sock";
 /// How many requests per second each controller may send, and how many more at once: with the usual 5 and 10, volumes wait for them.
 const RATE: (&str, &str) = ("100", "200");
+/// How long the driver may take for what it is asked to do. Snapshots and clones are copies, and one that is broken off begins anew: with
+/// the usual 10 seconds or a minute, larger ones never end.
+const COPY: &str = "10m";
 
 const SNAPSHOT_CLASSES: &str = "/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses";
 
@@ -48,6 +51,13 @@ pub(super) fn settings(home: &Home, csi: Csi) -> String {
     ];
     if csi != Csi::SnapshotController {
         arguments.push(("csi-address", SOCKET.into()));
+    }
+    match csi {
+        Csi::Provisioner | Csi::Snapshotter => arguments.push(("timeout", COPY.into())),
+        // Its `timeout` is also how long it waits for the driver.
+        Csi::Resizer => arguments.push(("resize-timeout", COPY.into())),
+        // These ask for nothing that takes long, or do not ask the driver.
+        Csi::Driver | Csi::Attacher | Csi::SnapshotController => {}
     }
     if matches!(csi, Csi::Snapshotter | Csi::SnapshotController) {
         arguments.push(("feature-gates", "CSIVolumeGroupSnapshot=false".into()));
@@ -100,4 +110,22 @@ pub(super) fn is_registered(kubernetes: &Kubernetes) -> bool {
     let node: Value = serde_json::from_str(&answer.body).unwrap_or_default();
     let drivers = node["spec"]["drivers"].as_array();
     drivers.is_some_and(|drivers| drivers.iter().any(|driver| driver["name"] == DRIVER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_have_time_to_end() {
+        let place = tempfile::tempdir().unwrap();
+        let home = Home::prepare(&place.path().join("lab")).unwrap();
+        let limits = Csi::ALL.map(|csi| {
+            let settings = settings(&home, csi);
+            settings.lines().find(|line| line.contains("timeout")).map(str::to_owned)
+        });
+        let limits = limits.each_ref().map(Option::as_deref);
+        let (copy, resize) = (Some("--timeout=10m"), Some("--resize-timeout=10m"));
+        assert_eq!(limits, [None, copy, None, resize, copy, None]);
+    }
 }

@@ -1,4 +1,4 @@
-//! The lab's node: what makes an API server into a Kubernetes on which pods run, with volumes for claims.
+//! The lab's nodes: what makes an API server into a Kubernetes on which pods run, with volumes for claims.
 //!
 //! kubelet, the controller manager, the scheduler and the provisioner of volumes are built like the API server; containerd, runc and the
 //! plugins for networks come from the distribution. Where they live is in [`place`], the addresses are in [`network`].
@@ -143,8 +143,9 @@ pub(super) fn release(home: &Home, programs: &Programs) -> Result<(), LabError> 
     Groups::of(home).remove()?;
     // kubelet keeps a loop device of its own on each device of a pod. The kernel knows it by a path in the place, while there is one,
     // and no two pods have the same.
-    let is_kubelets = |path: &Path| place::of_kubelet(home, path).is_some_and(|path| path.exists());
-    loops::attached(is_kubelets)?.iter().try_for_each(|device| device.detach(programs))?;
+    loops::attached(|path| place::is_of_kubelets(home, path))?
+        .iter()
+        .try_for_each(|device| device.detach(programs))?;
     place::remove(home, programs)?;
     // Those of mounted volumes go with their mounts.
     loops::await_detached(|device| device.file.starts_with(csi::files(home)))?;

@@ -32,7 +32,7 @@ const ROUTES: &str = "/proc/net/route";
 /// Where the kernel lists network interfaces.
 const INTERFACES: &str = "/sys/class/net";
 /// The most nodes of a lab: their numbers have one digit in the names of interfaces.
-const MOST_NODES: usize = 8;
+pub(super) const MOST_NODES: usize = 8;
 /// How long a command on an interface may take.
 const COMMAND: Duration = Duration::from_secs(30);
 

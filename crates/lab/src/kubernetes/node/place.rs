@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::Network;
 use super::groups::Groups;
+use super::network::MOST_NODES;
 use crate::command::Programs;
 use crate::error::LabError;
 use crate::home::{self, Home};
@@ -132,9 +133,11 @@ fn spaces(home: &Home) -> PathBuf {
     home.node().join("space")
 }
 
-/// What a path in the first node's place that the kernel tells of is called outside, if it is one of kubelet's.
-pub(super) fn of_kubelet(home: &Home, path: &Path) -> Option<PathBuf> {
-    path.strip_prefix(KUBELET).ok().map(|rest| home.node().join("kubelet").join(rest))
+/// Whether a path that the kernel tells of, as it is called in a node's place, is one that the kubelet of any of the lab's nodes has made.
+pub(super) fn is_of_kubelets(home: &Home, path: &Path) -> bool {
+    let Ok(rest) = path.strip_prefix(KUBELET) else { return false };
+    let mut kubelets = (0..MOST_NODES).map(|number| super::directory(home, number).join("kubelet"));
+    kubelets.any(|kubelet| kubelet.join(rest).exists())
 }
 
 /// Removes the places of a lab with all that is mounted there, when nobody lives there any more.
@@ -172,4 +175,25 @@ fn prepare(home: &Home, number: usize) -> Result<Vec<(PathBuf, PathBuf)>, LabErr
         pairs.push((own, parameter));
     }
     Ok(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kubelet_of_any_node_has_made_is_the_labs() {
+        let place = tempfile::tempdir().unwrap();
+        let home = Home::prepare(&place.path().join("lab")).unwrap();
+        for number in [0, 1, MOST_NODES - 1] {
+            let file = format!("plugins/of-{number}");
+            let path = Path::new(KUBELET).join(&file);
+            assert!(!is_of_kubelets(&home, &path), "of another lab");
+            let kubelet = super::super::directory(&home, number).join("kubelet");
+            fs::create_dir_all(kubelet.join("plugins")).unwrap();
+            fs::write(kubelet.join(&file), "").unwrap();
+            assert!(is_of_kubelets(&home, &path), "node {number}");
+            assert!(!is_of_kubelets(&home, &Path::new("/srv").join(&file)));
+        }
+    }
 }
