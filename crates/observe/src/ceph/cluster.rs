@@ -99,10 +99,11 @@ fn observe_until(cluster: &CephCluster, start: Instant, stop: &Stop, most: Durat
         }
     }
     // After a failure there is nothing to compare with.
-    if !seen.osds.is_empty() && last.elapsed() >= LAST_LEAST {
-        if let Err(why) = seen.look(&ceph, start, &mut recorder) {
-            seen.unread(&why);
-        }
+    if !seen.osds.is_empty()
+        && last.elapsed() >= LAST_LEAST
+        && let Err(why) = seen.look(&ceph, start, &mut recorder)
+    {
+        seen.unread(&why);
     }
     let (name, source, gaps) = (cluster.name.clone(), cluster.source.clone(), seen.gaps.sentences().to_vec());
     Node { name, source, gaps, ..recorder.node() }
