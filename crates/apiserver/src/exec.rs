@@ -37,8 +37,17 @@ pub struct Ran {
     pub stdout: Vec<u8>,
     /// What it said beside that.
     pub stderr: Vec<u8>,
-    /// Why it is not done well, in Kubernetes' words; `None`: it is.
-    pub failed: Option<String>,
+    /// Why it is not done well; `None`: it is.
+    pub failed: Option<Failed>,
+}
+
+/// Why a command is not done well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// What it exited with; `None`: it did not come to that.
+    pub code: Option<i32>,
+    /// The same, or what came before, in Kubernetes' words.
+    pub why: String,
 }
 
 /// What is said of a command at its end.
@@ -47,6 +56,30 @@ pub struct Ran {
 struct Status {
     status: String,
     message: String,
+    details: Details,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    causes: Vec<Cause>,
+}
+
+/// What a status is about: the code that a command exited with is one with the reason `ExitCode`, and its message
+/// (`k8s.io/client-go/tools/remotecommand`, version 4 of the protocol and later).
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Cause {
+    reason: String,
+    message: String,
+}
+
+impl Status {
+    fn failed(self) -> Option<Failed> {
+        let code = self.details.causes.iter().find(|cause| cause.reason == "ExitCode");
+        let code = code.and_then(|cause| cause.message.parse().ok());
+        (self.status != "Success").then_some(Failed { code, why: self.message })
+    }
 }
 
 /// A connection, encrypted or not.
@@ -157,7 +190,7 @@ fn read<S: Read + Write>(
             Some((&STDERR, text)) => ran.stderr.extend(text),
             Some((&STATUS, text)) => {
                 let said: Status = serde_json::from_slice(text).unwrap_or_default();
-                ran.failed = (said.status != "Success").then_some(said.message);
+                ran.failed = said.failed();
                 return Ok(ran);
             }
             _ => {}
@@ -241,13 +274,18 @@ mod tests {
             b"\x01one ",
             b"\x02Error",
             b"\x01two",
-            b"\x03{\"status\":\"Failure\",\"message\":\"exit code 2\"}",
+            b"\x03{\"status\":\"Failure\",\"message\":\"it failed\",\"details\":{\"causes\":[{\"reason\":\"ExitCode\",\"message\":\"2\"}]}}",
             b"\x01late",
         ]);
         let ran = run_at(&address, LONG).unwrap();
         assert_eq!((ran.stdout.as_slice(), ran.stderr.as_slice()), (&b"one two"[..], &b"Error"[..]));
-        assert_eq!(ran.failed.as_deref(), Some("exit code 2"));
+        assert_eq!(ran.failed, Some(Failed { code: Some(2), why: "it failed".into() }));
         assert_eq!(asked.join().unwrap(), "/pods/a/exec?command=ls");
+        let (address, _asked) = server(vec![b"\x03{\"status\":\"Failure\",\"message\":\"no such program\"}"]);
+        assert_eq!(
+            run_at(&address, LONG).unwrap().failed,
+            Some(Failed { code: None, why: "no such program".into() })
+        );
         let (address, _asked) = server(vec![b"\x03{\"status\":\"Success\"}"]);
         assert_eq!(run_at(&address, LONG).unwrap(), Ran::default());
     }

@@ -17,5 +17,5 @@ mod kubeconfig;
 mod watch;
 
 pub use client::{Client, Failure, Which};
-pub use exec::Ran;
+pub use exec::{Failed, Ran};
 pub use watch::{Change, Watch};

@@ -56,6 +56,13 @@ impl Made {
         }
     }
 
+    /// What comes after the run's name in those of all that makes pods: the owner, and what is of its kind.
+    pub(crate) fn makers(self) -> impl Iterator<Item = &'static str> {
+        let (owner, owned) = (self.owner(), self.owned());
+        let alike = owned.iter().filter(move |(kind, _)| kind.name == owner.name).map(|(_, suffix)| *suffix);
+        std::iter::once("").chain(alike)
+    }
+
     /// What selects all owners of this sort.
     pub(crate) fn selector(self) -> String {
         let (managed, (component, value)) = (

@@ -145,7 +145,7 @@ impl<'a> Running<'a> {
     }
 
     fn troubles(&self) -> Result<Vec<Trouble>, PodsError> {
-        Ok(troubles(self.made.owner().name, &self.run, self.count, &self.cluster.state_of(&self.run)?))
+        Ok(troubles(self.made, &self.run, self.count, &self.cluster.state_of(&self.run)?))
     }
 
     fn standing(&self, joined: u32, troubles: &Result<Vec<Trouble>, PodsError>) -> String {

@@ -6,18 +6,18 @@ use crate::objects::Pod;
 use crate::trouble::of_pod;
 use std::sync::Arc;
 use std::time::Duration;
-use tidemark_apiserver::{Client, Ran};
+use tidemark_apiserver::{Client, Failed, Ran};
 use tidemark_observe::{CephCluster, Printed};
 
 /// The label of the toolbox's pod (`deploy/examples/toolbox.yaml` of Rook).
 const LABEL: &str = "app%3Drook-ceph-tools";
 
 /// How `ceph` is run: it asks one daemon after the other and waits for each, so it is ended after 14 s, of which it may look for a monitor
-/// for 10. What has been told by then is kept, and no process stays in the toolbox.
+/// for 10. What it has printed by then is kept, and no process stays in the toolbox.
 const CEPH: [&str; 6] = ["timeout", "-k", "1", "14", "ceph", "--connect-timeout=10"];
 
-/// How `timeout` says that it had to end something.
-const ENDED: &str = "exit code 124";
+/// What `timeout` exits with when it had to end a command, and when that had to be killed.
+const ENDED: [i32; 2] = [124, 137];
 
 /// How long a command may take: longer than the toolbox lets it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -48,16 +48,17 @@ fn run(client: &Client, namespace: &str, arguments: &[&str]) -> Result<Printed, 
     printed(ran, &format!("`ceph {}` in the pod {pod}", arguments.join(" ")))
 }
 
-/// What a command has printed. Where one daemon does not reply, what the others told is of use.
+/// What a command has printed. Where one daemon does not reply, what those before it told is of use.
 fn printed(ran: Ran, command: &str) -> Result<Printed, String> {
-    let why = ran.failed.map(|failed| {
+    let why = ran.failed.map(|Failed { code, why }| {
         let said = String::from_utf8_lossy(&ran.stderr);
         let last = said.lines().rfind(|line| !line.trim().is_empty());
         let said: Vec<_> = said.lines().filter(|line| line.starts_with("Error")).collect();
-        let is_ended = failed.ends_with(ENDED);
         match (said.as_slice(), last) {
-            _ if is_ended => format!("{command} had to be ended after 14 s: a daemon does not reply"),
-            ([], last) => format!("{command} has failed: {}", last.unwrap_or(&failed)),
+            _ if code.is_some_and(|code| ENDED.contains(&code)) => {
+                format!("{command} was ended after 14 s, before all daemons had replied")
+            }
+            ([], last) => format!("{command} has failed: {}", last.unwrap_or(&why)),
             (said, _) => format!("{command} has failed: {}", said.join("; ")),
         }
     });
@@ -89,25 +90,23 @@ mod tests {
 
     #[test]
     fn what_others_told_is_kept_where_one_does_not_reply() {
-        let ran = |stdout: &str, stderr: &str, failed: Option<&str>| {
+        let ran = |stdout: &str, stderr: &str, code: Option<i32>| {
             let (stdout, stderr) = (stdout.as_bytes().to_vec(), stderr.as_bytes().to_vec());
-            printed(Ran { stdout, stderr, failed: failed.map(str::to_owned) }, "`ceph`")
+            let failed = code.map(|code| Failed { code: Some(code), why: format!("it ended with {code}") });
+            printed(Ran { stdout, stderr, failed }, "`ceph`")
         };
         let of = |text: &str, why: Option<&str>| {
             Ok(Printed { text: text.as_bytes().to_vec(), why: why.map(str::to_owned) })
         };
         assert_eq!(ran("osd.0: {}", "it is old", None), of("osd.0: {}", None));
-        let (enxio, code) = ("Error ENXIO: osd.3 is down", Some("command terminated with exit code 6"));
+        let (enxio, code) = ("Error ENXIO: osd.3 is down", Some(6));
         let why = "`ceph` has failed: Error ENXIO: osd.3 is down";
         assert_eq!(ran("osd.0: {}", &format!("{enxio}\nother\n"), code), of("osd.0: {}", Some(why)));
         assert_eq!(ran("\n", &format!("{enxio}\n"), code), Err(why.to_owned()));
-        assert_eq!(
-            ran("", "", code),
-            Err("`ceph` has failed: command terminated with exit code 6".to_owned())
-        );
-        let late = "`ceph` had to be ended after 14 s: a daemon does not reply";
-        let ended = Some("command terminated with exit code 124");
-        assert_eq!(ran("osd.0: {}", "", ended), of("osd.0: {}", Some(late)));
+        assert_eq!(ran("", "", code), Err("`ceph` has failed: it ended with 6".to_owned()));
+        let late = "`ceph` was ended after 14 s, before all daemons had replied";
+        assert_eq!(ran("osd.0: {}", "", Some(124)), of("osd.0: {}", Some(late)));
+        assert_eq!(ran("", "Error EINTR: x", Some(137)), Err(late.to_owned()));
         assert!(CEPH.contains(&"14") && PATIENCE > Duration::from_secs(14 + 1));
     }
 

@@ -1,9 +1,9 @@
 //! Why a pod does not come, from what Kubernetes says of it, of its claim and of what makes it.
 
 use crate::cluster::State;
+use crate::made::Made;
 use crate::objects::{Event, Pod, Terminated};
 use std::time::Duration;
-use tidemark_kubernetes::WORKERS;
 
 /// How long an image may fail to come before nobody waits for it.
 const PULL: Duration = Duration::from_secs(60);
@@ -21,11 +21,12 @@ pub(crate) struct Trouble {
 
 /// What keeps the `count` pods of a run from coming, the gravest first; `owner` is the kind of what makes them. Pods that run have no
 /// trouble that Kubernetes knows of.
-pub(crate) fn troubles(owner: &str, run: &str, count: u32, state: &State) -> Vec<Trouble> {
+pub(crate) fn troubles(made: Made, run: &str, count: u32, state: &State) -> Vec<Trouble> {
     let mut all: Vec<_> = state.pods.iter().filter_map(|pod| of_pod(pod, state)).collect();
     if state.pods.len() < count as usize {
-        let of_both = [run, &format!("{run}{WORKERS}")].map(|name| latest(&state.events, owner, name));
-        all.push(match of_both.into_iter().flatten().max_by_key(|event| urgency(event)) {
+        let owner = made.owner().name;
+        let of_makers = made.makers().map(|suffix| latest(&state.events, owner, &format!("{run}{suffix}")));
+        all.push(match of_makers.flatten().max_by_key(|event| urgency(event)) {
             Some(event) => lasting(format!("{owner} {}: {}", event.involved_object.name, said(event))),
             None => usual(format!("{owner} {run} has made {} of {count} pods", state.pods.len())),
         });
@@ -163,7 +164,7 @@ mod tests {
     }
 
     fn said(count: u32, state: &State) -> Vec<(String, Option<u64>)> {
-        let troubles = troubles("Job", "run", count, state).into_iter();
+        let troubles = troubles(Made::Drivers, "run", count, state).into_iter();
         troubles.map(|one| (one.text, one.patience.map(|patience| patience.as_secs()))).collect()
     }
 
@@ -253,7 +254,7 @@ mod tests {
         let failed = |name: &str, why: &str, at: &str| warning("StatefulSet", name, "FailedCreate", why, at);
         let said_of = |warnings: Value| {
             let pods = json!([pod("run-0", &json!({"phase": "Running"}))]);
-            let all = troubles("StatefulSet", "run", 3, &state(pods, json!([]), warnings));
+            let all = troubles(Made::Trino, "run", 3, &state(pods, json!([]), warnings));
             all.into_iter().map(|one| one.text).collect::<Vec<_>>()
         };
         let workers = failed("run-worker", "exceeded quota", "2026-01-01T00:00:09Z");

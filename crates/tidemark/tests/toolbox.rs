@@ -13,7 +13,8 @@ use common::cluster::{Cluster, documented_rules};
 use common::gateway::{Ceph, forward};
 use serde_json::{Value, json};
 use std::path::Path;
-use tidemark_lab::Lab;
+use std::process::Command;
+use tidemark_lab::{Daemon, Lab};
 
 /// What Rook's toolbox is to others: a pod with its label in which `ceph` knows its cluster. The programs are this machine's.
 fn toolbox(lab: &Lab) -> Value {
@@ -55,6 +56,26 @@ fn toolbox(lab: &Lab) -> Value {
             }],
         },
     })
+}
+
+/// A process that is stopped until this is dropped.
+struct Stopped(u32);
+
+impl Stopped {
+    fn new(pid: u32) -> Self {
+        signal("STOP", pid);
+        Self(pid)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        signal("CONT", self.0);
+    }
+}
+
+fn signal(name: &str, pid: u32) {
+    assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
 }
 
 fn node<'a>(record: &'a Record, name: &str) -> &'a Value {
@@ -147,6 +168,22 @@ fn kubernetes_counters_through_rooks_toolbox_are_those_of_the_admin_sockets() {
         nodes.lines().any(|line| line.starts_with("Observed: ") && line.contains("Ceph in default")),
         "{nodes}"
     );
+
+    // Where one does not reply, those before it are recorded.
+    let stopped = Stopped::new(ceph.pid(Daemon::Osd(1)).unwrap().unwrap());
+    let path = place.write(
+        "silent.yaml",
+        "name: silent\ndrivers: {use: 1, kubernetes: {cpu: 100m, memory: 256Mi, ceph_toolbox: default}}\n\
+         target: {kind: mock}\nstages:\n  - {name: main, pause: 45s}\n",
+    );
+    let words = ["run", path.to_str().unwrap(), "--on", "kubernetes", "--json"];
+    let record = Record::from(&cluster.command(None, &words).output().unwrap().into());
+    let gaps = node(&record, "Ceph in default")["gaps"].to_string();
+    eprintln!("{gaps}");
+    assert!(gaps.contains("in the pod tools was ended after 14 s, before all daemons had replied"), "{gaps}");
+    let series = node(&record, "Ceph in default")["series"].as_array().unwrap();
+    assert!(series.iter().any(|one| one["subject"] == "osd.0"), "{gaps}");
+    drop(stopped);
 
     // Who may run nothing in it is told what permits it; who may, needs no more than the manual says.
     cluster.allow("bench", "drivers", &documented_rules("kubernetes.md", "kind: Role\n"));

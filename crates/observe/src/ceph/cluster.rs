@@ -158,7 +158,8 @@ impl Seen {
             osds.insert(name, counted);
         }
         for silent in mem::replace(&mut self.osds, osds).into_keys() {
-            self.gaps.say(format!("{silent} did not always reply: its counters are missing at times."));
+            self.gaps
+                .say(format!("There was not always a reply of {silent}: its counters are missing at times."));
         }
         if self.looks.is_multiple_of(MONITORS) {
             let told = ceph(&["tell", "mon.*", "perf", "dump", "-f", "json"]);
@@ -288,7 +289,7 @@ mod tests {
         let both = |count: u64| format!("{}\nosd.3: {{\"osd\":{{\"op\":1}}}}\n", reply(count));
         let (cluster, stop) = cluster(&[&both(5), &format!("{}!it is late", reply(15))]);
         let node = observe(&cluster, Instant::now(), &stop);
-        let silent = "osd.3 did not always reply: its counters are missing at times.";
+        let silent = "There was not always a reply of osd.3: its counters are missing at times.";
         // The first two say which counters these OSDs do not have.
         assert_eq!(node.gaps[2..], ["Not all daemons of Ceph replied: it is late.", silent]);
         assert_eq!(node.find(Kind::Ceph, "osd.0", "op").unwrap().values.len(), node.at_ns.len());

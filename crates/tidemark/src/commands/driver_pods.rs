@@ -110,7 +110,7 @@ pub(super) fn with_drivers<T>(
         if wish.pods.bucket_class.is_none() {
             return Ok(None);
         }
-        say("all drivers have joined; the bucket that the run claims is awaited");
+        say("all drivers have joined; waiting for the bucket that the run claims");
         running.bucket(&waiting).map(Some)
     });
     let done = match joined {
