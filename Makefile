@@ -5,19 +5,24 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 TIDEMARK = $(TARGET)/release/tidemark
 CONSOLE = $(shell find console/src console/public console/index.html console/vite.config.ts -type f 2>/dev/null)
 
-.PHONY: demo build dist test test-trino test-kubernetes lint unit e2e setup bench fuzz docs clean console
+.PHONY: demo core build dist test test-trino test-kubernetes lint unit e2e setup bench fuzz docs clean console
 
 ## demo: build, compare the embedded object store on disk and in memory, and print the report's path
-demo: build
+demo: core
 	$(TIDEMARK) run examples/demo.yaml --again --store $(TARGET)/demo/results.db --report $(TARGET)/demo/report.html
 
-## build: $(TIDEMARK), optimised
-build: console
+## core: $(TIDEMARK), optimised: all but the query engine
+core: console
 	$(CARGO) build --release --locked -p tidemark
 
-## dist: $(TARGET)/dist/tidemark, optimised across crates: what is released, and what `make bench` measures (builds longer)
+## build: core, and tidemark-lake beside it: the program with the query engine, which loads on tables need (builds longer)
+build: core
+	$(CARGO) build --release --locked -p tidemark-lake
+
+## dist: both programs in $(TARGET)/dist, optimised across crates: what is released, and what `make bench` measures (builds longer)
 dist: console
 	$(CARGO) build --profile dist --locked -p tidemark
+	$(CARGO) build --profile dist --locked -p tidemark-lake
 
 ## console: the web console, embedded in the binary (requires Node.js; everything else builds without it)
 console:
@@ -67,7 +72,7 @@ fuzz:
 	scripts/fuzz.sh
 
 ## docs: manual pages and shell completions into $(TARGET)/docs
-docs: build
+docs: core
 	mkdir -p $(TARGET)/docs
 	$(TIDEMARK) man $(TARGET)/docs
 	for shell in bash zsh fish; do $(TIDEMARK) completions $$shell > $(TARGET)/docs/tidemark.$$shell; done

@@ -6,7 +6,6 @@ use crate::job::{
 use crate::place::{self, Place};
 use crate::sets::Set;
 use crate::texts;
-use crate::trino::layout;
 use std::path::{Path, PathBuf};
 use tidemark_keys::kinds::{Bytes, Flag, Parsed, PositiveDuration, Text, Whole, Word};
 use tidemark_keys::shapes::{List, Map, OneOrList};
@@ -374,7 +373,7 @@ fn generate(table: &mut Table<'_>, data: &Data) -> Doing {
         purpose: Purpose::Generate { compression, fresh: table.value(&FRESH) },
         stop: timing::stop(table, FILE_NS, true),
         source: scan(tables as u64),
-        labels: vec![label("make", OperationClass::Write, 100.0, layout(compression))],
+        labels: vec![label("make", OperationClass::Write, 100.0, compression.describe_by_trino())],
     }
 }
 

@@ -3,11 +3,11 @@
 use crate::document;
 use crate::forecast::Preview;
 use crate::job::{self, ENGINE, Purpose, Storage};
-use crate::prepare::Ready;
 use serde::Deserialize as _;
+use std::sync::Arc;
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Mapping, Problem, Table};
-use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
+use tidemark_plan::engine::{Engine, Executor, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
 use tidemark_plan::job::Job;
 use tidemark_plan::level::LevelAxis;
@@ -18,8 +18,16 @@ use tidemark_plan::yaml::environment::Environment;
 use tidemark_plan::yaml::scope::Scope;
 
 /// Makes tables of decision support, and runs queries on them.
-#[derive(Clone, Copy, Debug)]
-pub struct Analytics;
+pub struct Analytics {
+    executor: Arc<dyn Executor>,
+}
+
+impl Analytics {
+    /// The engine whose works this carries out.
+    pub fn new(executor: Arc<dyn Executor>) -> Self {
+        Self { executor }
+    }
+}
 
 static STREAMS: LevelAxis = LevelAxis::count("streams", 1000, "Streams of queries of loads on tables");
 
@@ -89,6 +97,11 @@ impl Engine for Analytics {
         job.target.storage.check_policy(policy, who)
     }
 
+    fn rehearse(&self, plan: &Plan) -> Result<(), String> {
+        let mut works = plan.stages.iter().flat_map(|stage| &stage.works);
+        if works.any(|work| work.job.engine() == ENGINE) { self.executor.find() } else { Ok(()) }
+    }
+
     fn placement(&self, work: &Work) -> Placement {
         let Some(job) = job::Job::of(work) else { return Placement::Divisible };
         match (&job.target.storage, &job.purpose) {
@@ -119,6 +132,6 @@ impl Engine for Analytics {
     }
 
     fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {
-        Ok(Box::new(Ready::prepare(plan, setup)?))
+        self.executor.prepare(plan, setup)
     }
 }

@@ -1,7 +1,6 @@
 //! What works on tables will do and need, before anything runs.
 
 use crate::job::{Engine, Job, Purpose, Storage};
-use crate::trino;
 use std::collections::BTreeSet;
 use tidemark_measure::units;
 use tidemark_plan::forecast::{Action, Amount, Does, Forecaster, Holdings, Remarks, operations_of};
@@ -101,7 +100,7 @@ impl Preview {
                 if self.made.insert(place) {
                     self.stored = self.stored.saturating_add(bytes);
                 }
-                let (about, layout) = (Amount::About(bytes), trino::layout(*compression));
+                let (about, layout) = (Amount::About(bytes), compression.describe_by_trino());
                 vec![one(0, GENERATES, layout, about, about)]
             }
             Purpose::Remove => {

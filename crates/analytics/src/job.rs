@@ -3,6 +3,7 @@
 use crate::sets::Set;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use tidemark_measure::units;
 use tidemark_object::job as object;
 use tidemark_plan::job::JobData;
 use tidemark_plan::plan::Work;
@@ -178,6 +179,24 @@ pub struct Layout {
     pub file_bytes: u64,
 }
 
+impl Layout {
+    /// How many files a set has.
+    pub fn files(&self, data: &Data) -> u64 {
+        data.set.tables().iter().map(|table| u64::from(table.files(data.scale(), self.file_bytes))).sum()
+    }
+
+    /// In a few words.
+    pub fn describe(&self) -> String {
+        format!(
+            "Parquet, {}, row groups of {} rows, {}, files of about {}",
+            self.compression.name(),
+            units::count(self.row_group_rows),
+            if self.page_index { "page index" } else { "no page index" },
+            units::bytes(self.file_bytes)
+        )
+    }
+}
+
 /// Compression of column chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compression {
@@ -201,6 +220,11 @@ impl Compression {
             Compression::Lz4 => "lz4",
             Compression::Zstd => "zstd",
         }
+    }
+
+    /// What files are like that Trino writes with it, in a few words.
+    pub fn describe_by_trino(self) -> String {
+        format!("Parquet by Trino, {}", self.name())
     }
 }
 

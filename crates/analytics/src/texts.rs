@@ -1,13 +1,7 @@
-//! The texts of queries, their order in streams, and their known answers.
+//! The names of queries, and their order in streams.
 
-use crate::failure::Failure;
-use crate::job::{Data, Query};
 use crate::sets::Set;
-use tidemark_measure::fault::Fault;
-use tidemark_measure::rng::Rng;
-use tidemark_tpc::answer::Digest;
-use tidemark_tpc::queries::Dialect;
-use tidemark_tpc::{QUERIES, answers, ds, orders, parameters, queries};
+use tidemark_tpc::{QUERIES, ds, orders};
 
 /// The names of all queries of a set, in the order of their numbers.
 pub(crate) fn names(set: Set) -> impl Iterator<Item = String> {
@@ -23,43 +17,8 @@ pub(crate) fn are_known(set: Set) -> bool {
     set == Set::Tpch
 }
 
-/// The number of a query of TPC-H.
-fn number(query: &Query) -> Option<u8> {
-    let number = query.name.strip_prefix('q')?.parse().ok()?;
-    query.sql.is_none().then_some(number)
-}
-
-/// The text of a query; its parameters are drawn, or those of the set's definition.
-pub(crate) fn sql(
-    query: &Query,
-    rng: Option<&mut Rng>,
-    scale: f64,
-    dialect: Dialect,
-) -> Result<String, Failure> {
-    if let Some(sql) = &query.sql {
-        return Ok(sql.clone());
-    }
-    let text = number(query).and_then(|number| {
-        let parameters = match rng {
-            Some(rng) => parameters::random(number, scale, rng),
-            None => parameters::qualification(number, scale),
-        };
-        queries::query(number, &parameters, dialect)
-    });
-    text.ok_or_else(|| Failure::new(Fault::Local, format!("there is no query {}", query.name)))
-}
-
 /// The order in which a stream, from 0, goes through queries, by their places in the list.
 pub(crate) fn order(count: usize, stream: u32, permuted: bool) -> Vec<u16> {
     let count = u16::try_from(count).unwrap_or(u16::MAX);
     if permuted { orders::order(count, stream) } else { (0..count).collect() }
-}
-
-/// What another engine answered to a query with the parameters of the set's definition, if that is known of its text at this scale.
-pub(crate) fn answer(data: &Data, query: &Query) -> Option<Digest> {
-    match data.set {
-        Set::Tpch => answers::known(number(query)?, data.scale_milli),
-        // The text is looked at, for it is whatever is in the user's file.
-        Set::Tpcds => ds::answers::known(&query.name, query.sql.as_deref()?, data.scale_milli),
-    }
 }

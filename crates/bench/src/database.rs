@@ -89,7 +89,7 @@ impl Task {
 /// The client process: one thread.
 pub(crate) fn run(task: &Task) -> Result<Cost, String> {
     let before = Time::own();
-    let run = documents::run(&task.document, Some(1))?;
+    let run = documents::run(tidemark_engines::registry(), &task.document, Some(1))?;
     let used = Time::own().zip(before).map(|(after, before)| after - before);
     let stage = run.stages.first().ok_or("the document has no stage")?;
     let operations = stage.works.iter().flat_map(|work| &work.operations);

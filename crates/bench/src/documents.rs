@@ -4,6 +4,7 @@ use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{Options, execute};
 use tidemark_measure::record::{Provenance, Run, State};
 use tidemark_plan::document;
+use tidemark_plan::registry::Registry;
 use tidemark_plan::yaml::Environment;
 
 struct Quiet;
@@ -16,9 +17,8 @@ impl EventSink for Quiet {
     }
 }
 
-/// Runs a document on so many generator threads; `None`: one per processor. Gives its record if all stages were completed.
-pub(crate) fn run(text: &str, threads: Option<u32>) -> Result<Run, String> {
-    let registry = tidemark_engines::registry();
+/// Runs a document of these engines on so many generator threads; `None`: one per processor. Gives its record if all stages were completed.
+pub(crate) fn run(registry: Registry, text: &str, threads: Option<u32>) -> Result<Run, String> {
     let read = document::read(text, &Environment::process(&registry));
     let plan = read.map_err(|found| format!("{found:?}"))?.plan;
     let options = Options { threads, ..Options::local(registry) };

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidemark_measure::record::{Note, Proof};
-use tidemark_plan::engine::{Carrier, Holding, Prepared, Process, Setup};
+use tidemark_plan::engine::{Carrier, Holding, Prepared, Process, Setup, StageWorks};
 use tidemark_plan::plan::{Plan, Work, WorkKind};
 use tidemark_plan::policy::Access;
 
@@ -272,7 +272,8 @@ impl Prepared for Ready {
         self.holdings.clone()
     }
 
-    fn open(&mut self, works: &[&Work], notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+    fn open(&mut self, stage: StageWorks<'_>, notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+        let works = stage.works;
         let jobs: Vec<(&Work, &Job)> =
             works.iter().filter_map(|work| Some((*work, work.job.get::<Job>()?))).collect();
         if let Some(why) = self.why_not_filled(&jobs) {

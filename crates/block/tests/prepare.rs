@@ -114,6 +114,7 @@ fn run_allowing(text: &str, other: &Arc<Other>, allow_destroy: &[PathBuf]) -> Re
         scratch: None,
         writer: 1,
         access: Default::default(),
+        threads: None,
         ready: &mut |line| told.push(line),
     };
     let ready = blocks.prepare(&plan, &mut setup)?;

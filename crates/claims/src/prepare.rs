@@ -13,7 +13,7 @@ use std::time::Duration;
 use tidemark_apiserver::{Client, Which};
 use tidemark_kubernetes::run_name;
 use tidemark_measure::record::{Note, Proof};
-use tidemark_plan::engine::{Carrier, Prepared, Setup};
+use tidemark_plan::engine::{Carrier, Prepared, Setup, StageWorks};
 use tidemark_plan::plan::{Plan, Work};
 
 /// How long what a stage has made may take to go.
@@ -93,7 +93,8 @@ impl Ready {
 }
 
 impl Prepared for Ready {
-    fn open(&mut self, works: &[&Work], notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+    fn open(&mut self, stage: StageWorks<'_>, notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+        let works = stage.works;
         self.stage.clear();
         let each = |work: &&Work| {
             let carrier = self.carrier(work, notes);

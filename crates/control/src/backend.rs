@@ -5,6 +5,7 @@ use crate::event::EventSink;
 use crate::execute::{ExecuteError, Options};
 use crate::runner::Runner;
 use std::time::Instant;
+use tidemark_load::work::Share as WorkShare;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Driver, Note, Share, Stage as Record};
 use tidemark_plan::plan::{Plan, Stage};
@@ -30,7 +31,7 @@ pub trait Backend {
     /// Makes everything ready for the load of a stage. Notes are for the run's record.
     fn open<'a>(
         &mut self,
-        place: StagePlace,
+        place: StagePlace<'_>,
         stage: &'a Stage,
         notes: &mut Vec<Note>,
         sink: &mut dyn EventSink,
@@ -60,11 +61,13 @@ pub trait BackendFactory: Send + Sync + std::fmt::Debug {
     fn backend(&self) -> Box<dyn Backend>;
 }
 
-/// Which stage of which run.
+/// Which stage of which run, and how much of it.
 #[derive(Clone, Copy, Debug)]
-pub struct StagePlace {
+pub struct StagePlace<'a> {
     /// Which stage, from 0.
     pub index: usize,
+    /// The workers of each work that this process has, if it has not all of them.
+    pub shares: Option<&'a [WorkShare]>,
     /// When the run began.
     pub run_start: Instant,
 }

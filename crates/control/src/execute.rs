@@ -163,7 +163,7 @@ pub fn execute(
         writer.progress(&run, index, sink);
         let trigger = start_trigger(stage.trigger.as_deref(), options, sink);
         let opened = {
-            let place = StagePlace { index, run_start: start };
+            let place = StagePlace { index, shares: None, run_start: start };
             backend.open(place, stage, &mut run.notes, sink)
         };
         // If this process dies, the result is put together from this and from the seconds.

@@ -8,9 +8,10 @@ use crate::runner::{Carrier, Runner};
 use std::collections::BTreeMap;
 use std::time::Instant;
 use tidemark_load::open_files;
+use tidemark_load::work::Share;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Note, Proof, Stage as Record};
-use tidemark_plan::engine::{self, Holding, Prepared, Setup};
+use tidemark_plan::engine::{self, Holding, Prepared, Setup, StageWorks};
 use tidemark_plan::plan::{Plan, Stage, Work};
 use tidemark_plan::registry::Registry;
 
@@ -43,7 +44,16 @@ impl LocalBackend {
     }
 
     /// What carries out the works of a stage, each with the works' places in it.
-    fn runners<'a>(&mut self, stage: &'a Stage, notes: &mut Vec<Note>) -> Result<Vec<Runner<'a>>, String> {
+    fn runners<'a>(
+        &mut self,
+        place: StagePlace<'_>,
+        stage: &'a Stage,
+        notes: &mut Vec<Note>,
+    ) -> Result<Vec<Runner<'a>>, String> {
+        let share = |(index, work): &(usize, &Work)| {
+            let given = place.shares.and_then(|shares| shares.get(*index).copied());
+            given.unwrap_or_else(|| Share::whole(&work.load))
+        };
         let mut runners = Vec::new();
         for (name, engine) in &mut self.engines {
             let own = stage.works.iter().enumerate().filter(|(_, work)| work.job.engine() == name);
@@ -52,11 +62,14 @@ impl LocalBackend {
             if works.is_empty() {
                 continue;
             }
-            for carrier in engine.open(&works, notes)? {
+            let shares: Vec<Share> = own.iter().map(share).collect();
+            let opening = StageWorks { index: place.index, works: &works, shares: &shares };
+            for carrier in engine.open(opening, notes)? {
                 let works = own.drain(..carrier.works().min(own.len())).collect();
                 let carrier = match carrier {
                     engine::Carrier::Sessions(sessions) => Carrier::Sessions(sessions),
                     engine::Carrier::Process(_, process) => Carrier::Process(process),
+                    engine::Carrier::Helper(helper) => Carrier::Helper(helper),
                     engine::Carrier::Done(why) => Carrier::Nothing(why),
                 };
                 runners.push(Runner::new(works, carrier));
@@ -107,6 +120,7 @@ impl Backend for LocalBackend {
                 scratch: options.scratch.as_deref(),
                 writer: options.writer.unwrap_or_else(std::process::id),
                 access: options.access.clone(),
+                threads: options.threads,
                 ready: &mut |target| {
                     sink.event(Event::Target(&target));
                     targets.push(target);
@@ -120,13 +134,13 @@ impl Backend for LocalBackend {
 
     fn open<'a>(
         &mut self,
-        _place: StagePlace,
+        place: StagePlace<'_>,
         stage: &'a Stage,
         notes: &mut Vec<Note>,
         sink: &mut dyn EventSink,
     ) -> Opened<'a> {
         let known = notes.len();
-        let runners = self.runners(stage, notes);
+        let runners = self.runners(place, stage, notes);
         notes[known..].iter().for_each(|note| sink.event(Event::Trouble(&note.text)));
         match runners {
             Err(reason) => Opened::Failed(reason),

@@ -10,7 +10,7 @@ use tidemark_load::thread_pool::{self, Coordinator, Ending, Watch};
 use tidemark_load::work::Share;
 use tidemark_measure::record::{Second, ShareSecond};
 use tidemark_measure::tally::Interval;
-use tidemark_plan::engine::Process;
+use tidemark_plan::engine::{Helper, Process};
 use tidemark_plan::plan;
 
 /// Works of a stage with what carries them out.
@@ -26,6 +26,8 @@ pub enum Carrier {
     Sessions(Box<dyn Sessions>),
     /// Another program: one work or several.
     Process(Arc<dyn Process>),
+    /// Another process of Tidemark: one work.
+    Helper(Box<dyn Helper>),
     /// Drivers: one work.
     Remote(Box<dyn RemoteWork>),
     /// Nothing, and why there is nothing to do: one work.
@@ -99,10 +101,10 @@ impl<'a> Runner<'a> {
     }
 
     /// Why there is nothing to do for its works, if that is so.
-    pub(crate) fn nothing(&self) -> Option<&str> {
+    pub fn nothing(&self) -> Option<&str> {
         match &self.carrier {
             Carrier::Nothing(why) => Some(why),
-            Carrier::Sessions(_) | Carrier::Process(_) | Carrier::Remote(_) => None,
+            Carrier::Sessions(_) | Carrier::Process(_) | Carrier::Helper(_) | Carrier::Remote(_) => None,
         }
     }
 
@@ -127,6 +129,9 @@ impl<'a> Runner<'a> {
                     let mut watches: Vec<&mut dyn Watch> =
                         reporters.iter_mut().map(|reporter| reporter as &mut dyn Watch).collect();
                     process.run(&works, &mut watches)
+                }
+                (Carrier::Helper(helper), [(_, work)], [reporter]) => {
+                    vec![thread_pool::lead(&work.load, reporter, |coordinator| helper.run(coordinator))]
                 }
                 (Carrier::Remote(remote), [(_, work)], [reporter]) => vec![remote.follow(work, reporter)],
                 (Carrier::Nothing(_), works, _) => {
@@ -182,6 +187,7 @@ impl<'a> Runner<'a> {
                     .map(|(result, first)| result.map(|result| whole(result, first)))
                     .collect()
             }
+            (Carrier::Helper(helper), [_], [_], [coordinator]) => vec![helper.run(&mut **coordinator)],
             (Carrier::Nothing(_), _, _, coordinators) => {
                 let idle = |coordinator: &mut &mut dyn Coordinator| {
                     coordinator.start();

@@ -11,8 +11,8 @@ use tidemark_block::guard::{self, Intent};
 use tidemark_block::job::{Cache, Place, Volume};
 use tidemark_block::method::{Method, Touch};
 use tidemark_measure::record::{Note, Proof};
-use tidemark_plan::engine::{Carrier, Engine as _, Prepared, Setup};
-use tidemark_plan::plan::{Plan, Work};
+use tidemark_plan::engine::{Carrier, Engine as _, Prepared, Setup, StageWorks};
+use tidemark_plan::plan::Plan;
 
 /// The engine ready for one run.
 struct Ready {
@@ -72,7 +72,8 @@ fn is_device(path: &Path) -> bool {
 }
 
 impl Prepared for Ready {
-    fn open(&mut self, works: &[&Work], _notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+    fn open(&mut self, stage: StageWorks<'_>, _notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+        let works = stage.works;
         let files: Vec<&FioFile> = works.iter().filter_map(|work| work.job.get()).collect();
         self.method = Method::begin(&crate::Fio, &files.iter().map(|file| touch(file)).collect::<Vec<_>>());
         let runs = files.chunk_by(|one, other| one.shares_run(other));

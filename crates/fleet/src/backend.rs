@@ -194,7 +194,7 @@ impl Backend for DriversBackend {
 
     fn open<'a>(
         &mut self,
-        place: StagePlace,
+        place: StagePlace<'_>,
         stage: &'a Stage,
         notes: &mut Vec<Note>,
         sink: &mut dyn EventSink,

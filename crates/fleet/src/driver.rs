@@ -29,12 +29,15 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(2);
 pub struct Options {
     /// The engines that this driver has.
     pub registry: Registry,
-    /// What plans may use on this machine.
-    pub policy: Policy,
+    /// What plans may use on this machine; `None`: all that this process may, as they are those of its own user, or were checked by
+    /// the process that started this one.
+    pub policy: Option<Policy>,
     /// Generator threads of a work; `None`: one per processor.
     pub threads: Option<u32>,
     /// Directory for the temporary files of embedded servers.
     pub scratch: PathBuf,
+    /// Whether to observe this node, and this process, during a run.
+    pub observes: bool,
 }
 
 /// What a driver tells its user.
@@ -146,17 +149,20 @@ pub fn serve(
                         scratch: Some(options.scratch.clone()),
                         open_files: Some(open_files),
                         writer: Some(writer),
-                        access: Access::within(options.policy.clone()),
+                        access: options.policy.clone().map_or_else(Access::own, Access::within),
                         ..execute::Options::new(options.registry.clone(), Arc::new(Local), Trust::Network)
                     };
                     let reporter = Reporter { link: Arc::clone(&link), orders: Arc::clone(&orders), run };
                     let unpacked = options.registry.unpack(&mut plan);
                     let unpacked = unpacked.and_then(|()| options.registry.localize(&mut plan, &driver));
                     let task = Task { plan, elsewhere };
-                    let allowed =
-                        unpacked.and_then(|()| options.policy.check(&task.own(), &options.registry));
+                    let allowed = unpacked.and_then(|()| match &options.policy {
+                        Some(policy) => policy.check(&task.own(), &options.registry),
+                        None => Ok(()),
+                    });
                     let refusal = allowed.err();
-                    job = Some(Job::start(reporter, task, run_options, refusal, notices_in.clone()));
+                    let part = Part { reporter, task, options: run_options, observes: options.observes };
+                    job = Some(Job::start(part, refusal, notices_in.clone()));
                 }
                 down => job.iter().for_each(|job| job.receive(&link, down.clone())),
             },
@@ -183,22 +189,15 @@ struct Job {
 }
 
 impl Job {
-    fn start(
-        reporter: Reporter,
-        task: Task,
-        options: execute::Options,
-        refusal: Option<String>,
-        notices: Sender<Notice>,
-    ) -> Self {
+    fn start(part: Part, refusal: Option<String>, notices: Sender<Notice>) -> Self {
         let (messages, incoming) = unbounded();
-        let (run, orders) = (reporter.run, Arc::clone(&reporter.orders));
+        let (run, orders) = (part.reporter.run, Arc::clone(&part.reporter.orders));
         let thread = std::thread::spawn(move || {
+            let reporter = &part.reporter;
             match refusal {
                 Some(reason) => reporter.send(Up::Refused { run, reason }),
                 None => {
-                    let carried = catch_unwind(AssertUnwindSafe(|| {
-                        run_part(&reporter, &task, &options, &incoming, &notices);
-                    }));
+                    let carried = catch_unwind(AssertUnwindSafe(|| part.run(&incoming, &notices)));
                     if carried.is_err() {
                         // Otherwise the controller would wait for it.
                         let reason = "its part of the run crashed; please report this as a bug".to_owned();
@@ -234,34 +233,40 @@ impl Job {
     }
 }
 
-fn run_part(
-    reporter: &Reporter,
-    task: &Task,
-    options: &execute::Options,
-    incoming: &Receiver<Down>,
-    notices: &Sender<Notice>,
-) {
-    let run = reporter.run;
-    let origin_ns = reporter.link.now_ns().max(0) as u64;
-    let start = Instant::now();
-    let mut local = LocalBackend::default();
-    let mut sink = NoticeSink { orders: &reporter.orders, notices };
-    match local.prepare(&task.own(), options, &mut sink) {
-        Ok(targets) => reporter.send(Up::Prepared { run, targets, holdings: local.holdings() }),
-        Err(error) => return reporter.send(Up::Refused { run, reason: error.to_string() }),
-    }
-    let observer = Observer::start(&tidemark_observe::Options::default(), start);
-    // The sender is dropped when the run is given up.
-    for down in incoming {
-        match down {
-            Down::Open { stage, parts, .. } => {
-                part::carry_out(reporter, &mut local, task, stage, &parts, options, start, &mut sink);
-            }
-            Down::Release { .. } => break,
-            Down::Prepare { .. } | Down::Start { .. } | Down::Order { .. } => {}
+/// This driver's part of a run.
+struct Part {
+    reporter: Reporter,
+    task: Task,
+    options: execute::Options,
+    observes: bool,
+}
+
+impl Part {
+    fn run(&self, incoming: &Receiver<Down>, notices: &Sender<Notice>) {
+        let Self { reporter, task, options, observes } = self;
+        let run = reporter.run;
+        let origin_ns = reporter.link.now_ns().max(0) as u64;
+        let start = Instant::now();
+        let mut local = LocalBackend::default();
+        let mut sink = NoticeSink { orders: &reporter.orders, notices };
+        match local.prepare(&task.own(), options, &mut sink) {
+            Ok(targets) => reporter.send(Up::Prepared { run, targets, holdings: local.holdings() }),
+            Err(error) => return reporter.send(Up::Refused { run, reason: error.to_string() }),
         }
+        let observer = observes.then(|| Observer::start(&tidemark_observe::Options::default(), start));
+        // The sender is dropped when the run is given up.
+        for down in incoming {
+            match down {
+                Down::Open { stage, parts, .. } => {
+                    part::carry_out(reporter, &mut local, task, stage, &parts, options, start, &mut sink);
+                }
+                Down::Release { .. } => break,
+                Down::Prepare { .. } | Down::Start { .. } | Down::Order { .. } => {}
+            }
+        }
+        let nodes = observer.map(Observer::finish).unwrap_or_default();
+        reporter.send(Up::Released { run, nodes, origin_ns });
     }
-    reporter.send(Up::Released { run, nodes: observer.finish(), origin_ns });
 }
 
 /// Receives the events of the local part of a run and passes on those that the driver's user should see.

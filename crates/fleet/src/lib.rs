@@ -6,6 +6,7 @@
 //! | `fleet` | all drivers of a controller, and which run each of them works for |
 //! | `link` | a connection that survives cuts: numbered messages over WebSocket, clocks compared |
 //! | `driver` | listens to the controller and carries out its part of a run |
+//! | `helper` | a program beside this one, run as a driver of its own |
 //! | `part`, `orders` | one stage of it, and the controller's orders for it |
 //! | `backend` | the controller's side of a run: its stages on drivers instead of in this process |
 //! | `assign` | which driver gets which workers |
@@ -18,6 +19,7 @@ pub mod backend;
 pub mod driver;
 pub mod fleet;
 mod follow;
+pub mod helper;
 mod holdings;
 pub mod link;
 mod orders;

@@ -55,7 +55,8 @@ impl Orders {
     pub(crate) fn start(&self, stage: u32, at: Instant) {
         let mut state = self.state();
         if state.stage == Some(stage) {
-            state.start = Some(at);
+            // Works that are led apart are started apart; the first start is that of all.
+            state.start.get_or_insert(at);
             self.changed.notify_all();
         }
     }

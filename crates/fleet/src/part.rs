@@ -84,6 +84,7 @@ struct StartBarrier<'a> {
     open: AtomicUsize,
     reported: AtomicBool,
     notes: Mutex<Vec<Note>>,
+    done: Mutex<Vec<(u32, String)>>,
 }
 
 impl StartBarrier<'_> {
@@ -98,7 +99,8 @@ impl StartBarrier<'_> {
     fn send(&self, opened: Opened) {
         if !self.reported.swap(true, Ordering::AcqRel) {
             let notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
-            self.reporter.send(Up::Ready { run: self.reporter.run, stage: self.stage, opened, notes });
+            let done = std::mem::take(&mut *self.done.lock().unwrap_or_else(PoisonError::into_inner));
+            self.reporter.send(Up::Ready { run: self.reporter.run, stage: self.stage, opened, notes, done });
         }
     }
 }
@@ -122,13 +124,21 @@ pub(crate) fn carry_out(
     let threads = options.threads.unwrap_or_else(provenance::cores);
     let mut notes = Vec::new();
     let mine = task.share(stage, parts);
-    let place = StagePlace { index: stage as usize, run_start };
+    let shares: Vec<Share> =
+        parts.iter().map(|part| Share { first: part.first, count: part.count }).collect();
+    let place = StagePlace { index: stage as usize, shares: Some(&shares), run_start };
     let opened = match &mine {
         Some(mine) => match allow_files(mine, parts, threads, &options.registry) {
             Ok(()) => local.open(place, mine, &mut notes, sink),
             Err(refusal) => backend::Opened::Failed(refusal.to_string()),
         },
         None => backend::Opened::Failed("the controller named a work that this driver does not have".into()),
+    };
+    let done = match &opened {
+        backend::Opened::Runners(runners) => {
+            runners.iter().flat_map(|runner| nothing(runner, parts)).collect()
+        }
+        backend::Opened::Nothing(_) | backend::Opened::Failed(_) => Vec::new(),
     };
     let barrier = |runners| StartBarrier {
         reporter,
@@ -137,6 +147,7 @@ pub(crate) fn carry_out(
         open: AtomicUsize::new(0),
         reported: AtomicBool::new(false),
         notes: Mutex::new(notes),
+        done: Mutex::new(done),
     };
     match opened {
         backend::Opened::Nothing(why) => barrier(0).send(Opened::Nothing(why)),
@@ -148,6 +159,13 @@ pub(crate) fn carry_out(
     }
     let proof = local.proof(&[]).map(Box::new);
     reporter.send(Up::StageEnded { run, stage, proof });
+}
+
+/// Those of a runner's works that have been done already, by their places in the stage, and why.
+fn nothing(runner: &Runner<'_>, parts: &[Part]) -> Vec<(u32, String)> {
+    let Some(why) = runner.nothing() else { return Vec::new() };
+    let parts = runner.works().iter().filter_map(|(place, _)| parts.get(*place));
+    parts.map(|part| (part.work, why.to_owned())).collect()
 }
 
 /// Whether this process may have the files open that its part of a stage needs: more than it was prepared for, if other

@@ -15,7 +15,7 @@ use tidemark_plan::engine::Holding;
 use tidemark_plan::plan::Plan;
 
 /// The version of the protocol: drivers with another are refused.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Who joins: a driver's first message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -179,6 +179,8 @@ pub enum Up {
         opened: Opened,
         /// What the user should know.
         notes: Vec<Note>,
+        /// Works among others that have been done already, and why.
+        done: Vec<(u32, String)>,
     },
     /// A work has ended here.
     Ended {

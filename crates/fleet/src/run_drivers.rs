@@ -407,7 +407,7 @@ impl RunDrivers {
             Up::Released { run, nodes, origin_ns } if run == self.run => {
                 own.released = Some((nodes, origin_ns));
             }
-            Up::Ready { run, stage, opened, notes }
+            Up::Ready { run, stage, opened, notes, .. }
                 if run == self.run && current == Some(stage) && own.ready.is_none() =>
             {
                 if let Opened::Nothing(_) = opened {

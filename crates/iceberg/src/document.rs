@@ -1,7 +1,6 @@
 //! The keys of documents: the target, and the works on a table.
 
-use crate::job::{Commits, Cycles, Job, Protocol, Purpose, Step, Target};
-use crate::rows;
+use crate::job::{Commits, Cycles, Job, Protocol, Purpose, ROWS_MOST, Step, Target};
 use tidemark_analytics::place::{self, Place};
 use tidemark_keys::kinds::{Bytes, Duration, Flag, Parsed, Share, Whole, Word};
 use tidemark_keys::{Key, Mapping, Problem, Table};
@@ -86,7 +85,7 @@ static COMMITTERS: Key<Whole<u32>> = Key::new(
 .default("1")
 .also(&["workers", "clients"]);
 static ROWS: Key<Whole<u32>> =
-    Key::new("rows", "Rows of a commit, of about 50 bytes each", Whole(1, rows::MOST)).default("100");
+    Key::new("rows", "Rows of a commit, of about 50 bytes each", Whole(1, ROWS_MOST)).default("100");
 static TRIES: Key<Whole<u32>> = Key::new(
     "tries",
     "How often a commit is tried at most, each time on what is the newest version by then; its latency covers all of it",

@@ -3,12 +3,12 @@
 use crate::document;
 use crate::forecast::Preview;
 use crate::job::{self, ENGINE};
-use crate::prepare::Ready;
 use serde::Deserialize as _;
+use std::sync::Arc;
 use tidemark_analytics::job::Storage;
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Mapping, Problem, Table};
-use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
+use tidemark_plan::engine::{Engine, Executor, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
 use tidemark_plan::job::Job;
 use tidemark_plan::level::{self, LevelAxis};
@@ -19,8 +19,16 @@ use tidemark_plan::yaml::environment::Environment;
 use tidemark_plan::yaml::scope::Scope;
 
 /// Commits to Apache Iceberg tables.
-#[derive(Clone, Copy, Debug)]
-pub struct Iceberg;
+pub struct Iceberg {
+    executor: Arc<dyn Executor>,
+}
+
+impl Iceberg {
+    /// The engine whose works this carries out.
+    pub fn new(executor: Arc<dyn Executor>) -> Self {
+        Self { executor }
+    }
+}
 
 static COMMITTERS: LevelAxis = LevelAxis::count("committers", 1000, "Committers of loads on Iceberg tables");
 
@@ -83,6 +91,11 @@ impl Engine for Iceberg {
         job::Job::of(work).map_or(Ok(()), |job| job.target.storage.check_policy(policy, who))
     }
 
+    fn rehearse(&self, plan: &Plan) -> Result<(), String> {
+        let mut works = plan.stages.iter().flat_map(|stage| &stage.works);
+        if works.any(|work| work.job.engine() == ENGINE) { self.executor.find() } else { Ok(()) }
+    }
+
     fn placement(&self, _work: &Work) -> Placement {
         // Whoever compares the table's history with what was acknowledged must know all of it.
         Placement::OneMachine("Commits to Iceberg tables are made")
@@ -102,6 +115,6 @@ impl Engine for Iceberg {
     }
 
     fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {
-        Ok(Box::new(Ready::prepare(plan, setup)?))
+        self.executor.prepare(plan, setup)
     }
 }

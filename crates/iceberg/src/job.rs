@@ -7,10 +7,11 @@ use tidemark_object::job as object;
 use tidemark_plan::job::JobData;
 use tidemark_plan::plan::Work;
 
-pub use crate::commit::Protocol;
-
 /// The engine's name.
 pub const ENGINE: &str = "iceberg";
+
+/// The most rows of an append: their numbers are in the lower bits of `id`.
+pub const ROWS_MOST: u32 = 1 << 20;
 
 /// What a work does, and on what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +62,21 @@ pub struct Commits {
     pub checked: bool,
 }
 
+/// How commits are made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Protocol {
+    /// Attempts of one commit, at most.
+    pub tries: u32,
+    /// Longest pause before the second attempt, doubled before each further one; nanoseconds.
+    pub back_off_ns: u64,
+    /// Longest pause before any attempt, nanoseconds.
+    pub back_off_most_ns: u64,
+    /// Snapshots, and earlier versions, that a version lists.
+    pub snapshots: u32,
+    /// Manifests that a snapshot may have before they are merged into one.
+    pub manifests: u32,
+}
+
 /// The cycles of a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cycles {
@@ -90,7 +106,7 @@ pub struct Cycles {
 
 /// A step of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// Appends the rows that the table begins with.
     Fill,
     /// Appends a few rows.
@@ -109,7 +125,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// What it is called.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Step::Fill => "fill",
             Step::Ingest => "ingest",
@@ -122,7 +138,7 @@ impl Step {
     }
 
     /// What it does.
-    pub(crate) fn kind(self) -> StepKind {
+    pub fn kind(self) -> StepKind {
         match self {
             Step::Fill => StepKind::Fill,
             Step::Ingest => StepKind::Ingest,
@@ -135,7 +151,7 @@ impl Step {
 
 impl Cycles {
     /// All steps in order, each with its cycle; what comes before the first has 0.
-    pub(crate) fn plan(&self) -> Vec<(u32, Step)> {
+    pub fn plan(&self) -> Vec<(u32, Step)> {
         let mut plan: Vec<(u32, Step)> =
             (self.initial_rows > 0).then_some((0, Step::Fill)).into_iter().collect();
         for cycle in 1..=self.count {
@@ -169,7 +185,7 @@ impl Job {
 
 impl Target {
     /// What files of a table call its place, given where it is in the storage.
-    pub(crate) fn location(&self, root: &str) -> String {
+    pub fn location(&self, root: &str) -> String {
         match &self.storage {
             Storage::Files { directory } => format!("file://{}/{root}", directory.display()),
             Storage::Objects { bucket, .. } => format!("s3://{bucket}/{root}"),

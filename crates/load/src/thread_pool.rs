@@ -193,6 +193,18 @@ pub fn run(
     threads: u32,
     watch: &mut dyn Watch,
 ) -> std::result::Result<Result, OpenError> {
+    lead(work, watch, |coordinator| run_share(work, Share::whole(work), engine, threads, coordinator))
+}
+
+/// Leads a whole work that `run` carries out, here or in another process: decides when its window opens and when it ends.
+///
+/// # Errors
+/// Why it was not begun. Of a load that broke down later, what is known of it is kept, with the reason.
+pub fn lead(
+    work: &Work,
+    watch: &mut dyn Watch,
+    run: impl FnOnce(&mut dyn Coordinator) -> std::result::Result<Ending, OpenError>,
+) -> std::result::Result<Result, OpenError> {
     let mut own = Own {
         merge: Merge::new(work, 1),
         watch,
@@ -201,10 +213,24 @@ pub fn run(
         is_over: false,
         is_interrupted: false,
     };
-    let ending = run_share(work, Share::whole(work), engine, threads, &mut own)?;
+    let ended = run(&mut own);
+    let Some(started) = own.started else {
+        return ended.map(|ending| Result { interrupted: true, ..own.merge.result(vec![ending]) });
+    };
+    let ending = match ended {
+        Ok(ending) => ending,
+        Err(OpenError(reason)) => {
+            own.merge.gone(0);
+            own.merge.ended_early(Instant::now().saturating_duration_since(started).as_nanos() as u64);
+            own.merge.flush(own.watch);
+            let result = own.merge.result(Vec::new());
+            let done = result.tallies.iter().map(Tally::total).fold(0, u64::saturating_add);
+            let unknown = work.planned().operations.map_or(0, |planned| planned.saturating_sub(done));
+            return Ok(Result { given_up: reason, unknown, interrupted: own.is_interrupted, ..result });
+        }
+    };
     own.merge.flush(own.watch);
-    let is_interrupted = own.is_interrupted || own.started.is_none();
-    Ok(Result { interrupted: is_interrupted, ..own.merge.result(vec![ending]) })
+    Ok(Result { interrupted: own.is_interrupted, ..own.merge.result(vec![ending]) })
 }
 
 /// The coordinator of a work that this process has to itself: its own merge decides, the user may end it.

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Place as ServerPlace};
 use tidemark_load::source::SourcePlan;
 use tidemark_measure::record::Note;
-use tidemark_plan::engine::{Carrier, Prepared, Setup};
+use tidemark_plan::engine::{Carrier, Prepared, Setup, StageWorks};
 use tidemark_plan::plan::{Plan, Work, WorkKind};
 use tidemark_plan::secret::Secret;
 
@@ -152,7 +152,8 @@ impl Servers {
 }
 
 impl Prepared for Servers {
-    fn open(&mut self, works: &[&Work], _notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+    fn open(&mut self, stage: StageWorks<'_>, _notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+        let works = stage.works;
         let open =
             |work: &&Work| self.sessions(work).map_err(|error| format!("work `{}`: {error}", work.name));
         works.iter().map(open).collect()

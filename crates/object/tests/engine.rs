@@ -39,6 +39,7 @@ fn prepare(plan: &Plan, skip_preflight: bool) -> (Vec<String>, Result<Vec<Carrie
         scratch: None,
         writer: 1,
         access: Default::default(),
+        threads: None,
         ready: &mut ready,
     };
     let carriers =

@@ -52,11 +52,11 @@ struct Counts {
 }
 
 impl Connections {
-    pub(crate) fn sample(&mut self, out: &mut Sample, gaps: &mut Gaps) {
+    pub(crate) fn sample(&mut self, pids: &[u32], out: &mut Sample, gaps: &mut Gaps) {
         if self.failed {
             return;
         }
-        let now = match own() {
+        let now = match of(pids) {
             Ok(now) => now,
             Err(error) => {
                 self.failed = true;
@@ -87,9 +87,9 @@ fn put(before: &HashMap<u32, Counts>, now: &HashMap<u32, Counts>, out: &mut Samp
     rates.iter().for_each(|(metric, rise)| out.put(Kind::Network, "connections", metric, rise / seconds));
 }
 
-/// The connections of this process, by the numbers of their files.
-fn own() -> rustix::io::Result<HashMap<u32, Counts>> {
-    let files: Vec<u32> = sockets();
+/// The connections of these processes, by the numbers of their files.
+fn of(pids: &[u32]) -> rustix::io::Result<HashMap<u32, Counts>> {
+    let files: Vec<u32> = sockets(pids);
     let mut found = HashMap::new();
     if files.is_empty() {
         return Ok(found);
@@ -107,9 +107,9 @@ fn own() -> rustix::io::Result<HashMap<u32, Counts>> {
     Ok(found)
 }
 
-/// The numbers of this process's sockets, in ascending order.
-fn sockets() -> Vec<u32> {
-    let Ok(entries) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
+/// The numbers of their sockets, in ascending order.
+fn sockets(pids: &[u32]) -> Vec<u32> {
+    let entries = pids.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten());
     let number = |entry: std::io::Result<fs::DirEntry>| {
         let target = fs::read_link(entry.ok()?.path()).ok()?;
         target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
@@ -147,13 +147,13 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut far, _) = listener.accept().unwrap();
-        let before = own().unwrap();
+        let before = of(&[std::process::id()]).unwrap();
         near.write_all(&[7; 100_000]).unwrap();
         far.read_exact(&mut [0; 100_000]).unwrap();
         far.write_all(b"thanks").unwrap();
         near.read_exact(&mut [0; 6]).unwrap();
         let mut out = Sample { seconds: Some(2.0), values: Vec::new() };
-        put(&before, &own().unwrap(), &mut out);
+        put(&before, &of(&[std::process::id()]).unwrap(), &mut out);
         let value = |metric: &str| out.values.iter().find(|value| value.metric == metric).unwrap().value;
         // Other tests of this process may have connections as well.
         assert!(value("count") >= 2.0 && value("sent_bytes") >= 50_000.0, "{:?}", out.values);

@@ -138,6 +138,7 @@ mod netlink;
 mod network;
 mod observer;
 mod openmetrics;
+mod own;
 mod pods;
 mod pressure;
 mod process;

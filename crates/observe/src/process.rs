@@ -1,5 +1,6 @@
 //! Processes: this one, and those of the system under test (`/proc/PID`, proc(5)).
 
+use crate::own;
 use crate::pods::pod_of;
 use crate::reader::Reader;
 use crate::sample::{Gaps, Sample, rise};
@@ -81,10 +82,18 @@ impl Processes {
         &self.observed
     }
 
+    /// Those among them that put the load on.
+    pub(crate) fn own(&self) -> Vec<u32> {
+        self.observed.iter().filter(|process| process.subject == OWN).map(|process| process.pid).collect()
+    }
+
     /// Samples all processes; returns whether it also searched for new ones.
     pub(crate) fn sample(&mut self, out: &mut Sample, gaps: &mut Gaps) -> bool {
         let search = self.looks.is_multiple_of(SEARCH);
         self.looks += 1;
+        if search {
+            self.find_helpers();
+        }
         if search && !self.names.is_empty() {
             self.search(gaps);
         }
@@ -92,6 +101,15 @@ impl Processes {
         // A process that has ended is no longer observed; its series end.
         self.observed.retain_mut(|process| process.sample(ticks, page, out).is_some());
         search
+    }
+
+    /// Finds the programs that put load on for this process: what they use is what this process uses.
+    fn find_helpers(&mut self) {
+        for pid in own::helpers() {
+            if self.observed.iter().all(|process| process.pid != pid) {
+                self.observed.extend(Process::open(pid, OWN.to_owned()));
+            }
+        }
     }
 
     fn search(&mut self, gaps: &mut Gaps) {

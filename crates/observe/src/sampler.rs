@@ -9,6 +9,7 @@ use crate::disk::Disks;
 use crate::files::Files;
 use crate::memory::{Memory, bytes_of};
 use crate::network::Network;
+use crate::own;
 use crate::pressure::Pressure;
 use crate::process::Processes;
 use crate::sample::{Gaps, Sample};
@@ -73,8 +74,9 @@ impl Sampler {
         }
         self.cgroups.sample(&self.disks, &mut out);
         self.files.sample(self.processes.observed(), &self.disks, &mut out);
+        own::add_up(&mut out);
         self.shapers.sample(&mut out, gaps);
-        self.connections.sample(&mut out, gaps);
+        self.connections.sample(&self.processes.own(), &mut out, gaps);
         if let Some(ceph) = &mut self.ceph {
             ceph.take(&mut out, gaps);
         }

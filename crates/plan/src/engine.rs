@@ -23,7 +23,8 @@ use tidemark_keys::shapes::Map;
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_load::engine::{OpenError, Sessions};
-use tidemark_load::thread_pool::{self, Watch};
+use tidemark_load::thread_pool::{self, Coordinator, Ending, Watch};
+use tidemark_load::work::Share;
 use tidemark_measure::record::{Cell, Note, Proof};
 
 /// A way to put load on something.
@@ -284,8 +285,39 @@ pub struct Setup<'a> {
     pub writer: u32,
     /// The files of this machine that the run may open.
     pub access: Access,
+    /// Generator threads of a work; `None`: one per processor.
+    pub threads: Option<u32>,
     /// Takes one line for each target that is ready.
     pub ready: &'a mut dyn FnMut(String),
+}
+
+/// What makes the works of an engine ready and carries them out, where that is not in the engine's crate: a program beside this
+/// one, which is large, or starts slowly, or may run out of memory.
+pub trait Executor: Send + Sync {
+    /// As [`Engine::prepare`].
+    ///
+    /// # Errors
+    /// As [`Engine::prepare`].
+    fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String>;
+
+    /// Whether it could begin here.
+    ///
+    /// # Errors
+    /// One sentence that says what is missing and what to do.
+    fn find(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The works of an engine in a stage that is to be opened.
+#[derive(Clone, Copy)]
+pub struct StageWorks<'a> {
+    /// Which stage of the plan, from 0.
+    pub index: usize,
+    /// The works, in their order.
+    pub works: &'a [&'a Work],
+    /// The workers of each that this process has.
+    pub shares: &'a [Share],
 }
 
 /// An engine ready for one run. Its servers and files go when it is dropped.
@@ -300,7 +332,7 @@ pub trait Prepared {
     ///
     /// # Errors
     /// Why the stage cannot be run, with the name of the work.
-    fn open(&mut self, works: &[&Work], notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String>;
+    fn open(&mut self, stage: StageWorks<'_>, notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String>;
 
     /// The stage's load has ended: gives the evidence for its numbers, if the engine has any. `remarks` are those of what
     /// carried the works out.
@@ -316,6 +348,8 @@ pub enum Carrier {
     Sessions(Box<dyn Sessions>),
     /// A process that runs the load of this many works by itself.
     Process(usize, Arc<dyn Process>),
+    /// Another process of Tidemark: one work.
+    Helper(Box<dyn Helper>),
     /// Nothing: the work has been done already, and why.
     Done(String),
 }
@@ -324,7 +358,7 @@ impl Carrier {
     /// How many works it carries out.
     pub fn works(&self) -> usize {
         match self {
-            Carrier::Sessions(_) | Carrier::Done(_) => 1,
+            Carrier::Sessions(_) | Carrier::Helper(_) | Carrier::Done(_) => 1,
             Carrier::Process(works, _) => *works,
         }
     }
@@ -338,4 +372,13 @@ pub trait Process: Send + Sync {
         works: &[&Work],
         watches: &mut [&mut dyn Watch],
     ) -> Vec<Result<thread_pool::Result, OpenError>>;
+}
+
+/// A work in another process of Tidemark, which carries out the share with which the work was opened, as a driver does.
+pub trait Helper: Send + Sync {
+    /// Starts the share when `coordinator` says, passes its seconds and instructions on, and waits for its end.
+    ///
+    /// # Errors
+    /// Why the rest of it is lost.
+    fn run(&self, coordinator: &mut dyn Coordinator) -> Result<Ending, OpenError>;
 }

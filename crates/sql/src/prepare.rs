@@ -25,7 +25,7 @@ use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
     Aborts, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, Note, Proof, ReplicaLag,
 };
-use tidemark_plan::engine::{Carrier, Prepared, Setup};
+use tidemark_plan::engine::{Carrier, Prepared, Setup, StageWorks};
 use tidemark_plan::plan::{Plan, Work};
 
 /// A database in a stage.
@@ -363,7 +363,8 @@ fn must_be_there(found: &Found, data: &DataSet, target: &Target) -> Result<(), S
 }
 
 impl Prepared for Ready {
-    fn open(&mut self, works: &[&Work], notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+    fn open(&mut self, stage: StageWorks<'_>, notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+        let works = stage.works;
         self.counted.take();
         self.recorded.clear();
         let mut open = |work: &&Work| {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use tidemark_analytics::job::{By, Compression, Data, Layout};
-use tidemark_analytics::make;
 use tidemark_analytics::sets::Set;
+use tidemark_lake::tables::make;
 
 /// Rows of a row group, and its bytes before compression, by which tpchgen-cli goes: of lineitem as many.
 const ROW_GROUP: (u64, &str) = (1_200_000, "78MB");

@@ -53,7 +53,7 @@ impl Cost {
     }
 }
 
-/// The threads of our query engine (`tidemark_analytics`), by name.
+/// The threads of our query engine (`tidemark_lake`), by name.
 const ENGINE: &str = "tables";
 
 impl Power {
@@ -71,7 +71,7 @@ impl Power {
 
 /// Makes the tables.
 pub(crate) fn make(task: &Power) -> Result<(), String> {
-    documents::run(&task.document("prepare"), None).map(drop)
+    documents::run(tidemark_lake::registry(), &task.document("prepare"), None).map(drop)
 }
 
 /// The client process.
@@ -84,7 +84,7 @@ pub(crate) fn run(task: &Power) -> Result<Cost, String> {
 
 fn ours(task: &Power) -> Result<Cost, String> {
     let watch = Watch::start(ENGINE)?;
-    let run = documents::run(&task.document("load"), None)?;
+    let run = documents::run(tidemark_lake::registry(), &task.document("load"), None)?;
     let used = watch.end()?;
     let proof = run.stages.first().and_then(|stage| stage.proof.as_ref());
     let tables =

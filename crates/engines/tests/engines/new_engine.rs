@@ -30,7 +30,9 @@ use tidemark_measure::pick::Pick;
 use tidemark_measure::record::{Note, Provenance, Run, State};
 use tidemark_plan::diagnostic::Diagnostic;
 use tidemark_plan::document;
-use tidemark_plan::engine::{Carrier, Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
+use tidemark_plan::engine::{
+    Carrier, Engine, Placement, Prepared, ReadWork, Setup, StageWorks, Target, WorkPlace,
+};
 use tidemark_plan::evaluation::{self, Evaluation};
 use tidemark_plan::forecast::{Action, Amount, Does, Forecaster, Remarks, forecast, operations};
 use tidemark_plan::job::{Job, JobData};
@@ -217,7 +219,8 @@ impl Forecaster for Dream {
 struct Made;
 
 impl Prepared for Made {
-    fn open(&mut self, works: &[&Work], _notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+    fn open(&mut self, stage: StageWorks<'_>, _notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+        let works = stage.works;
         let carrier = |work: &&Work| {
             let nap = work.job.get::<Nap>().ok_or("a job of another engine")?;
             Ok(Carrier::Sessions(Box::new(Beds(nap.0))))

@@ -3,9 +3,11 @@
 use super::caller;
 use super::dial::Dial;
 use super::frame::{Body, SessionId};
+use super::pipe;
 use super::stream::Stream;
 use crate::protocol::{Down, Hello, Second, Up};
 use crossbeam_channel::{Receiver, Sender};
+use std::io::{self, Read, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -58,8 +60,15 @@ pub enum FromController {
 pub struct Link {
     /// What arrives from the controller.
     pub incoming: Receiver<FromController>,
-    shared: Arc<Shared>,
-    caller: Option<JoinHandle<()>>,
+    way: Way,
+}
+
+/// How a driver reaches its controller.
+enum Way {
+    /// Over a network.
+    Network { shared: Arc<Shared>, caller: Option<JoinHandle<()>> },
+    /// Over the pipes of the process that started it.
+    Pipes(pipe::Started),
 }
 
 impl Link {
@@ -67,42 +76,58 @@ impl Link {
     /// sent between two sessions belong to the next.
     #[expect(clippy::needless_pass_by_value, reason = "the message is handed over")]
     pub fn send(&self, up: Up) {
-        self.shared.send(Body::json(&up));
+        match &self.way {
+            Way::Network { shared, .. } => shared.send(Body::json(&up)),
+            Way::Pipes(started) => started.send(&up),
+        }
     }
 
     /// Sends a second of load, in order with the messages.
     pub fn second(&self, second: Second) {
-        self.shared.send(Body::second(second));
+        match &self.way {
+            Way::Network { shared, .. } => shared.send(Body::second(second)),
+            Way::Pipes(started) => started.second(&second),
+        }
     }
 
     /// Sends how busy the host is. Only the latest counts; lost ones are not sent again.
     pub fn utilization(&self, mut utilization: Utilization) {
+        // Whoever started this process is on the same host.
+        let Way::Network { shared, .. } = &self.way else { return };
         // JSON has no other numbers, and a division by zero should not end a session.
         let finite = |value: f64| if value.is_finite() { value } else { 0.0 };
         utilization.cpu_busy = finite(utilization.cpu_busy.into()) as f32;
         utilization.received_per_s = finite(utilization.received_per_s);
         utilization.sent_per_s = finite(utilization.sent_per_s);
-        self.shared.lock().utilization = Some(utilization);
-        self.shared.wake.notify_one();
+        shared.lock().utilization = Some(utilization);
+        shared.wake.notify_one();
     }
 
-    /// The driver's clock that the controller compares with its own: nanoseconds since the link was made.
+    /// The driver's clock that the controller compares with its own: nanoseconds since the link was made, or the machine's
+    /// monotonic clock if both are on one machine.
     pub fn now_ns(&self) -> i64 {
-        self.shared.now_ns()
+        match &self.way {
+            Way::Network { shared, .. } => shared.now_ns(),
+            Way::Pipes(started) => started.clock.at(Instant::now()),
+        }
     }
 
     /// When that clock shows, or showed, `ns`.
     pub fn instant_of(&self, ns: i64) -> Instant {
-        super::instant_of(self.shared.origin, ns)
+        match &self.way {
+            Way::Network { shared, .. } => super::instant_of(shared.origin, ns),
+            Way::Pipes(started) => started.clock.instant_of(ns),
+        }
     }
 
     /// Waits until the controller has received everything, until the session is void, or for `most`. Returns whether the
     /// controller has everything.
     pub fn settle(&self, most: Duration) -> bool {
-        let state = self.shared.lock();
+        let Way::Network { shared, .. } = &self.way else { return true };
+        let state = shared.lock();
         let generation = state.generation;
         let waits = |state: &mut State| state.generation == generation && !state.stream.settled();
-        let waited = self.shared.settled.wait_timeout_while(state, most, waits);
+        let waited = shared.settled.wait_timeout_while(state, most, waits);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.generation == generation && state.stream.settled()
     }
@@ -110,8 +135,9 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.shared.stop.notify_one();
-        if let Some(caller) = self.caller.take() {
+        let Way::Network { shared, caller } = &mut self.way else { return };
+        shared.stop.notify_one();
+        if let Some(caller) = caller.take() {
             // It ends at once or has already ended.
             let _ = caller.join();
         }
@@ -150,7 +176,14 @@ pub fn join(options: Join, hello: Hello) -> Result<Link, JoinError> {
             runtime.shutdown_background();
         })
         .map_err(failed)?;
-    Ok(Link { incoming, shared, caller: Some(caller) })
+    Ok(Link { incoming, way: Way::Network { shared, caller: Some(caller) } })
+}
+
+/// A link to the process that has started this one, which writes to `input` and reads `output`.
+pub(crate) fn piped(input: impl Read + Send + 'static, output: Box<dyn Write + Send>) -> io::Result<Link> {
+    let (sender, incoming) = crossbeam_channel::unbounded();
+    std::thread::Builder::new().name("link".into()).spawn(move || pipe::listen(input, &sender))?;
+    Ok(Link { incoming, way: Way::Pipes(pipe::Started::new(output)) })
 }
 
 /// State that the driver and its connections share.

@@ -9,6 +9,7 @@
 //! | `access` | the tokens that a controller on loopback leaves for its own user |
 //! | `trust` | what to do when the controller's certificate cannot be verified |
 //! | `frame` | what travels: JSON for messages, a fixed header for seconds |
+//! | `pipe` | the same between a process and one that it has started, over pipes |
 //! | `intake` | how much of an incomplete message a connection may hold |
 //! | `stream` | numbers, acknowledgements, what has to be sent again |
 //! | `clock` | how far the driver's clock is ahead |
@@ -20,6 +21,7 @@ pub(crate) mod clock;
 mod dial;
 pub(crate) mod frame;
 mod intake;
+pub(crate) mod pipe;
 pub(crate) mod server;
 pub(crate) mod stream;
 mod trust;

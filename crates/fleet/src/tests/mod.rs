@@ -111,7 +111,8 @@ impl Host {
             let scratch = tempfile::tempdir().unwrap();
             let options = driver::Options {
                 registry: tidemark_engines::registry(),
-                policy,
+                policy: Some(policy),
+                observes: true,
                 threads: Some(2),
                 scratch: scratch.path().to_owned(),
             };
@@ -200,7 +201,7 @@ fn polite(link: &Link, down: &Down, parts: &[Part]) {
 }
 
 fn ready(link: &Link, run: u64, stage: u32, opened: Opened) {
-    link.send(Up::Ready { run, stage, opened, notes: Vec::new() });
+    link.send(Up::Ready { run, stage, opened, notes: Vec::new(), done: Vec::new() });
 }
 
 /// A second of a work of one operation.

@@ -46,8 +46,9 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
     }
     let options = Options {
         registry: tidemark_engines::registry(),
-        policy,
+        policy: Some(policy),
         threads: arguments.threads,
+        observes: true,
         // What is allowed may be a device.
         scratch: arguments
             .allow_path

@@ -86,12 +86,16 @@ fn image(of: ImageOf, output: &Path, name: &str, terminal: Terminal) -> Result<E
     Ok(Exit::Done)
 }
 
-/// This program.
+/// This program, and the one for loads on tables, if it is beside it.
 fn driver_image(name: &str) -> Result<Image, Stop> {
     let program = std::env::current_exe()
         .map_err(|error| Stop::not_ready(format!("cannot find this program: {error}")))?;
     let mut image = Image::new(full_name(name)).entrypoint(&["/tidemark"]).user("65532:65532");
     image.program(&program, "/tidemark").map_err(Stop::not_ready)?;
+    let lake = program.with_file_name(tidemark_engines::LAKE);
+    if lake.is_file() {
+        image.program(&lake, &format!("/{}", tidemark_engines::LAKE)).map_err(Stop::not_ready)?;
+    }
     Ok(image)
 }
 
