@@ -20,10 +20,10 @@ use tidemark_plan::registry::{Changes, Format, Registry};
 use tidemark_plan::selector::OPEN_END;
 use tidemark_plan::yaml::Environment;
 
-const FIVE_STAGES: &str = include_str!("fixtures/five-stages.xml");
-const EVERY_OPERATION: &str = include_str!("fixtures/every-operation.xml");
-const ARCHIVED: &str = include_str!("fixtures/archived.xml");
-const PLACEHOLDERS: &str = include_str!("fixtures/placeholders.xml");
+const FIVE_STAGES: &str = include_str!("../fixtures/five-stages.xml");
+const EVERY_OPERATION: &str = include_str!("../fixtures/every-operation.xml");
+const ARCHIVED: &str = include_str!("../fixtures/archived.xml");
+const PLACEHOLDERS: &str = include_str!("../fixtures/placeholders.xml");
 
 const SECOND: u64 = 1_000_000_000;
 
