@@ -1,13 +1,17 @@
 //! Reading and forecasting a document of ten times as many stages costs ten times as much.
 //!
-//! The allocator counts the whole process, so this file holds one test.
+//! The allocator counts the whole process, so this program holds one test.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
+use std::sync::Arc;
+use tidemark_cosbench::Cosbench;
+use tidemark_object::Objects;
 use tidemark_plan::document;
 use tidemark_plan::forecast::forecast;
+use tidemark_plan::registry::Registry;
 use tidemark_plan::yaml::Environment;
 
 #[global_allocator]
@@ -39,7 +43,7 @@ fn cost(stages: usize, alike: bool) -> f64 {
     let storage = "<storage type=\"s3\" config=\"accesskey=a;secretkey=s;endpoint=http://127.0.0.1:9\"/>";
     let inside: String = (0..stages / 5).map(|number| five(number, alike)).collect();
     let text = format!("<workload name=\"long\">{storage}<workflow>{inside}</workflow></workload>");
-    let registry = tidemark_engines::registry();
+    let registry = Registry::new(vec![Arc::new(Objects)], vec![Arc::new(Cosbench)]);
     let region = Region::new(ALLOCATOR);
     let plan = document::read(&text, &Environment::process(&registry)).unwrap().plan;
     let forecast = forecast(&plan, &registry);
