@@ -8,7 +8,7 @@ export RUSTC_BOOTSTRAP=1
 for target in $(cargo fuzz list); do
   mkdir -p "fuzz/corpus/$target"
   case $target in
-    document) cp -n crates/plan/tests/fixtures/* examples/*.yaml examples/*.xml "fuzz/corpus/$target/" 2>/dev/null || true ;;
+    document) cp -n crates/engines/tests/fixtures/* examples/*.yaml examples/*.xml "fuzz/corpus/$target/" 2>/dev/null || true ;;
   esac
   echo "== $target"
   cargo fuzz run --sanitizer none "$target" -- -max_total_time="$seconds" -max_len=65536 -rss_limit_mb=2048

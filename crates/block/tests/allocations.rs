@@ -1,9 +1,11 @@
 //! The hot path allocates nothing: not for a read, a verified read, a write, a trim or a sync.
 //!
-//! The allocator counts the whole process, so this file holds one test.
+//! The allocator counts the whole process, so this program holds one test.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[allow(dead_code, clippy::print_stderr, reason = "one test uses a part of it")]
+#[path = "it/support.rs"]
 mod support;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};

@@ -1,5 +1,5 @@
 //! What `up`, `status` and `down` refuse, and what they leave alone. Labs that run are tested in
-//! `tests/lab_ceph.rs`.
+//! `tests/it/ceph.rs`.
 
 use std::fs;
 

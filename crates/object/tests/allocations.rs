@@ -1,9 +1,11 @@
 //! An operation of a single request allocates nothing once its slot is warm.
 //!
-//! The allocator counts the whole process, so this file holds one test, and its server allocates nothing either.
+//! The allocator counts the whole process, so this program holds one test, and its server allocates nothing either.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[allow(dead_code, reason = "one test uses a part of it")]
+#[path = "it/support/mod.rs"]
 mod support;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};

@@ -1,4 +1,7 @@
 //! A statement costs no allocation once its connection has warmed up.
+//!
+//! The allocator counts the whole process, so this program holds one test.
+
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -53,7 +56,7 @@ fn a_statement_allocates_nothing() {
     let server = std::thread::spawn(move || serve(listener.accept().unwrap().0));
     assert_eq!(allocations(Dialect::Postgres, port, true), 0);
     server.join().unwrap();
-    // Prepared, and as texts. The allocator counts for all threads: tests of their own would count each other's.
+    // Prepared, and as texts.
     let server = PlainMysql::start();
     for prepared in [true, false] {
         assert_eq!(allocations(Dialect::Mysql, server.port(), prepared), 0, "prepared: {prepared}");

@@ -1,6 +1,6 @@
 //! What it costs to keep a stage of a run in progress does not depend on how many stages the run has.
 //!
-//! The allocator counts the whole process, so this file holds one test.
+//! The allocator counts the whole process, so this program holds one test.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! The guard on files; devices are in `tests/devices.rs`, which needs root.
+//! The guard on files; devices are in `tests/it/devices.rs`, which needs root.
 
 use super::*;
 use crate::content::{Dials, Label};

@@ -1,4 +1,4 @@
-//! What is refused, and how records come back. Servers that run are tested in `tests/databases.rs`.
+//! What is refused, and how records come back. Servers that run are tested in `tests/it/databases.rs`.
 
 use std::ffi::OsString;
 use std::fs;

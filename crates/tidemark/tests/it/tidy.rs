@@ -1,0 +1,142 @@
+//! What a tool can check, a tool checks: licences of dependencies, module docs, lengths, leftovers, programs of tests.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Licences that Apache-2.0 software may be linked with.
+const ALLOWED: &[&str] = &[
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "CDLA-Permissive-2.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "OpenSSL",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+/// Longest source file that is still one idea, in lines.
+const LONGEST_FILE: usize = 700;
+
+/// Programs of tests beside `tests/it`. Their allocator counts for the whole process: other tests would be counted, too.
+const ALONE: [&str; 5] = [
+    "block/tests/allocations.rs",
+    "cosbench/tests/long_documents.rs",
+    "object/tests/allocations.rs",
+    "sql/tests/allocations.rs",
+    "store/tests/kept_stages.rs",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn sources() -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join("crates"), root().join("fuzz/fuzz_targets")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    assert!(found.len() > 50, "the sources were not found");
+    found
+}
+
+/// An SPDX expression holds when one side of every `OR` does, and both sides of every `AND`.
+fn allowed(expression: &str) -> bool {
+    let expression = expression.replace('/', " OR ").replace(['(', ')'], "");
+    expression.split(" AND ").all(|all| all.split(" OR ").any(|one| ALLOWED.contains(&one.trim())))
+}
+
+#[test]
+fn every_dependency_may_be_linked() {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--locked", "--all-features", "--filter-platform"])
+        .args(["x86_64-unknown-linux-gnu", "--manifest-path"])
+        .arg(root().join("Cargo.toml"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    assert!(packages.len() > 50);
+    let refused: Vec<_> = packages
+        .iter()
+        .filter(|package| !allowed(package["license"].as_str().unwrap_or("none given")))
+        .map(|package| format!("{} {}: {}", package["name"], package["version"], package["license"]))
+        .collect();
+    assert!(refused.is_empty(), "licences that are not on the list: {refused:#?}");
+}
+
+#[test]
+fn the_check_of_licences_can_fail() {
+    assert!(
+        allowed("MIT OR GPL-3.0")
+            && allowed("(MIT OR Apache-2.0) AND Unicode-3.0")
+            && allowed("MIT/Apache-2.0")
+    );
+    assert!(!allowed("GPL-3.0-only") && !allowed("MIT AND AGPL-3.0") && !allowed("none given"));
+}
+
+#[test]
+fn every_module_says_what_it_is() {
+    for (path, text) in sources() {
+        assert!(text.starts_with("//!"), "{} has no module documentation", path.display());
+    }
+}
+
+#[test]
+fn no_file_is_too_long() {
+    // Tests are lists of cases; they may be as long as there are cases.
+    let is_code = |path: &Path| !path.components().any(|part| part.as_os_str() == "tests");
+    for (path, text) in sources().into_iter().filter(|(path, _)| is_code(path)) {
+        let lines = text.lines().count();
+        assert!(lines <= LONGEST_FILE, "{} has {lines} lines: is it still one idea?", path.display());
+    }
+}
+
+#[test]
+fn a_crate_has_one_program_of_integration_tests() {
+    let crates = root().join("crates");
+    let mut others = Vec::new();
+    for entry in std::fs::read_dir(&crates).unwrap() {
+        let Ok(tests) = std::fs::read_dir(entry.unwrap().path().join("tests")) else { continue };
+        // Cargo takes every file for a program, and every folder with a `main.rs`.
+        let programs = tests
+            .map(|entry| entry.unwrap().path())
+            .map(|path| if path.is_dir() { path.join("main.rs") } else { path });
+        others.extend(
+            programs
+                .filter(|path| path.extension().is_some_and(|extension| extension == "rs") && path.exists())
+                .map(|path| path.strip_prefix(&crates).unwrap().to_str().unwrap().to_owned())
+                .filter(|path| !path.ends_with("/tests/it/main.rs")),
+        );
+    }
+    others.sort();
+    assert_eq!(others, ALONE, "tests are modules of `tests/it/main.rs`; `ALONE` names the exceptions");
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    let marks = ["to".to_owned() + "do!(", "unimple".to_owned() + "mented!(", "FIX".to_owned() + "ME"];
+    for (path, text) in sources() {
+        for mark in &marks {
+            assert!(!text.contains(mark.as_str()), "{} has {mark}", path.display());
+        }
+    }
+}
