@@ -22,10 +22,10 @@ use tidemark_plan::yaml::context::Context;
 use tidemark_plan::yaml::{timing, values, works};
 use tidemark_tpc::ds;
 
-/// A target whose queries run inside Tidemark.
+/// A target whose queries are run by Tidemark's own engine.
 pub(crate) static DATAFUSION: Mapping = Mapping::kind(
     "datafusion",
-    "Tables in Parquet files, queried by the engine inside Tidemark (Apache DataFusion)",
+    "Tables in Parquet files, queried by Tidemark's own engine (Apache DataFusion)",
     &[
         &place::STORAGE,
         &place::BUCKET,

@@ -39,7 +39,7 @@ pub struct Target {
 /// What runs queries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Engine {
-    /// Apache DataFusion, inside Tidemark.
+    /// Apache DataFusion, in the program `tidemark-lake`.
     DataFusion(DataFusion),
     /// A Trino cluster. It reads the tables by itself, from the storage that they are in.
     Trino(Trino),

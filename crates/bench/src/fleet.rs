@@ -244,7 +244,13 @@ impl Fake {
             }
             Down::Open { run, stage, parts } => {
                 self.parts = parts;
-                self.link.send(Up::Ready { run, stage, opened: Opened::Ready, notes: Vec::new() });
+                self.link.send(Up::Ready {
+                    run,
+                    stage,
+                    opened: Opened::Ready,
+                    notes: Vec::new(),
+                    done: Vec::new(),
+                });
             }
             Down::Start { at_ns, .. } => self.start = Some(self.link.instant_of(at_ns as i64)),
             Down::Order { .. } => {}

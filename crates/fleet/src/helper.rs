@@ -443,7 +443,7 @@ fn listen(mut output: BufReader<ChildStdout>, shared: &Shared, replies: &Sender<
     loop {
         match pipe::read(&mut output) {
             Ok(Some(Arrived::Second(Second { work, interval, .. }))) => {
-                to_work(work, Event::Second(interval))
+                to_work(work, Event::Second(interval));
             }
             Ok(Some(Arrived::Message(Up::Ended { work, ending, .. }))) => to_work(work, Event::Ended(ending)),
             Ok(Some(Arrived::Message(Up::Refused { reason, .. }))) => return Err(reason),
@@ -550,9 +550,8 @@ impl Helper for Share {
 /// One sentence, when nobody commands this process through its standard input and output.
 pub fn serve(registry: Registry) -> Result<(), String> {
     let mut input = std::io::stdin();
-    let begin = match pipe::read::<Begin>(&mut input) {
-        Ok(Some(Arrived::Message(begin))) => begin,
-        _ => return Err("this program is started by `tidemark`, when a document needs it".into()),
+    let Ok(Some(Arrived::Message(begin))) = pipe::read::<Begin>(&mut input) else {
+        return Err("this program is started by `tidemark`, when a document needs it".into());
     };
     let output = std::io::stdout();
     let failed =

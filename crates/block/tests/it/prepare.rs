@@ -9,7 +9,7 @@ use tidemark_block::{Blocks, External, Image, OsdCounters, Program};
 use tidemark_load::engine::{OpenError, Sessions};
 use tidemark_load::thread_pool::{self, Result as Outcome, Watch};
 use tidemark_measure::record::{Note, Proof};
-use tidemark_plan::engine::{Carrier, Engine as _, Prepared, Process, Setup};
+use tidemark_plan::engine::{Carrier, Engine as _, Prepared, Process, Setup, StageWorks};
 use tidemark_plan::plan::{Plan, Work};
 use tidemark_plan::registry::Registry;
 use tidemark_plan::yaml::{self, Environment};
@@ -117,18 +117,22 @@ fn run_allowing(text: &str, other: &Arc<Other>, allow_destroy: &[PathBuf]) -> Re
     Ok(Run { plan, ready, told, notes: Vec::new() })
 }
 
+fn stage<'a>(works: &'a [&'a Work]) -> StageWorks<'a> {
+    StageWorks { index: 0, works, shares: &[] }
+}
+
 impl Run {
     /// Carries a stage out; gives why it had nothing to do, and its proof.
     fn stage(&mut self, index: usize) -> (Vec<Option<String>>, Option<Proof>) {
         let works: Vec<&Work> = self.plan.stages[index].works.iter().collect();
-        let carriers = self.ready.open(&works, &mut self.notes).unwrap();
+        let carriers = self.ready.open(stage(&works), &mut self.notes).unwrap();
         assert_eq!(carriers.iter().map(Carrier::works).sum::<usize>(), works.len());
         let carried = carriers.into_iter().zip(&works).map(|(carrier, work)| match carrier {
             Carrier::Sessions(sessions) => {
                 thread_pool::run(&work.load, &*sessions, 1, &mut Quiet).unwrap();
                 None
             }
-            Carrier::Process(..) => None,
+            Carrier::Process(..) | Carrier::Helper(_) => None,
             Carrier::Done(why) => Some(why),
         });
         let done = carried.collect();
@@ -200,7 +204,8 @@ fn a_run_that_was_killed_leaves_a_volume_that_can_be_filled_again() {
     let (text, other) = (on_file(&path, "- prepare: {}"), Arc::new(Other::default()));
     let mut killed = run(&text, &other).unwrap();
     let works: Vec<&Work> = killed.plan.stages[0].works.iter().collect();
-    let Carrier::Sessions(sessions) = killed.ready.open(&works, &mut killed.notes).unwrap().remove(0) else {
+    let Carrier::Sessions(sessions) = killed.ready.open(stage(&works), &mut killed.notes).unwrap().remove(0)
+    else {
         panic!("it is filled");
     };
     thread_pool::run(&works[0].load, &*sessions, 1, &mut Quiet).unwrap();
@@ -258,7 +263,8 @@ fn images_are_the_other_programs_business() {
     other.asked.lock().unwrap().clear();
     let works: Vec<Vec<Work>> = run.plan.stages.iter().map(|stage| stage.works.clone()).collect();
     let carriers = works.iter().map(|works| {
-        let carrier = run.ready.open(&works.iter().collect::<Vec<_>>(), &mut run.notes).unwrap().remove(0);
+        let carrier =
+            run.ready.open(stage(&works.iter().collect::<Vec<_>>()), &mut run.notes).unwrap().remove(0);
         run.ready.close(&[]);
         carrier
     });

@@ -429,9 +429,10 @@ fn it_is_run_on_drivers() {
             scope.spawn(move || {
                 let options = driver::Options {
                     registry: registry(),
-                    policy: Policy::default(),
+                    policy: Some(Policy::default()),
                     threads: Some(1),
                     scratch: std::env::temp_dir(),
+                    observes: true,
                 };
                 driver::serve(link, &options, &|| stop.load(Ordering::Relaxed), &mut |_| {})
             });

@@ -3,6 +3,7 @@
 use super::*;
 use crate::document;
 use std::path::PathBuf;
+use tidemark_plan::plan::Work;
 
 fn ready() -> Ready {
     // Nothing is run, so that any program does.
@@ -14,7 +15,8 @@ fn plan(text: &str) -> Plan {
 }
 
 fn opened(ready: &mut Ready, works: &[&Work]) -> Vec<usize> {
-    ready.open(works, &mut Vec::new()).unwrap().iter().map(Carrier::works).collect()
+    let stage = StageWorks { index: 0, works, shares: &[] };
+    ready.open(stage, &mut Vec::new()).unwrap().iter().map(Carrier::works).collect()
 }
 
 #[test]

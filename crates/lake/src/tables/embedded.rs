@@ -1,4 +1,4 @@
-//! Queries by the engine inside Tidemark, Apache DataFusion.
+//! Queries by the engine in this process, Apache DataFusion.
 //!
 //! Each stream has a session and a metered store of its own: what goes through the store belongs to the query that the stream is
 //! at. Memory is shared by all streams.

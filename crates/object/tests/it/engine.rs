@@ -4,7 +4,7 @@ use crate::support::swift::Server;
 use std::sync::Arc;
 use tidemark_object::Objects;
 use tidemark_object::job::{Job, Target};
-use tidemark_plan::engine::{Carrier, Engine as _, Placement, Setup};
+use tidemark_plan::engine::{Carrier, Engine as _, Placement, Setup, StageWorks};
 use tidemark_plan::plan::{Plan, Work};
 use tidemark_plan::policy::Policy;
 use tidemark_plan::registry::Registry;
@@ -38,8 +38,10 @@ fn prepare(plan: &Plan, skip_preflight: bool) -> (Vec<String>, Result<Vec<Carrie
         threads: None,
         ready: &mut ready,
     };
+    let works = works(plan);
+    let stage = StageWorks { index: 0, works: &works, shares: &[] };
     let carriers =
-        Objects.prepare(plan, setup).and_then(|mut prepared| prepared.open(&works(plan), &mut Vec::new()));
+        Objects.prepare(plan, setup).and_then(|mut prepared| prepared.open(stage, &mut Vec::new()));
     (lines, carriers)
 }
 

@@ -16,6 +16,8 @@ use tidemark_measure::record::{Cell, Run};
 use tidemark_measure::units;
 use tidemark_plan::evaluation::{Arm, CellPlace, Evaluation, Levels};
 use tidemark_plan::forecast::{self, Forecast, Stage, Time};
+use tidemark_plan::plan::Plan;
+use tidemark_plan::registry::Registry;
 use tidemark_plan::yaml::Environment;
 
 /// Sweeps of more stages than this are shown by their axes.
@@ -41,7 +43,7 @@ pub(crate) fn check(
     };
     let registry = tidemark_engines::registry();
     let plan = &source.document.plan;
-    registry.engines().try_for_each(|engine| engine.rehearse(plan)).map_err(Stop::usage)?;
+    rehearse(plan, &registry)?;
     let forecast = forecast::forecast(plan, &registry);
     let possible = possible(&forecast);
     if arguments.json {
@@ -58,6 +60,11 @@ pub(crate) fn check(
         ));
     }
     possible.map(|()| Exit::Done)
+}
+
+/// Whether the programs that would carry out the plan are there and understand it.
+fn rehearse(plan: &Plan, registry: &Registry) -> Result<(), Stop> {
+    registry.engines().try_for_each(|engine| engine.rehearse(plan)).map_err(Stop::usage)
 }
 
 /// Whether this process could run what is forecast.
@@ -122,6 +129,7 @@ fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Term
             let said: Vec<_> = diagnostics.iter().map(|one| one.message.as_str()).collect();
             Stop::usage(format!("load `{}`: {}", document.loads[load].name, said.join("; ")))
         })?;
+        rehearse(&plan, &registry)?;
         forecasts.push(forecast::forecast(&plan, &registry));
     }
     if json {

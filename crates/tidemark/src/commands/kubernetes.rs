@@ -94,7 +94,7 @@ fn driver_image(name: &str) -> Result<Image, Stop> {
     image.program(&program, "/tidemark").map_err(Stop::not_ready)?;
     let lake = program.with_file_name(tidemark_engines::LAKE);
     if lake.is_file() {
-        image.program(&lake, &format!("/{}", tidemark_engines::LAKE)).map_err(Stop::not_ready)?;
+        image.program(&lake, format!("/{}", tidemark_engines::LAKE)).map_err(Stop::not_ready)?;
     }
     Ok(image)
 }

@@ -1,6 +1,6 @@
 //! The command line itself: documents checked, refused, explained; pages and completions generated.
 
-use crate::common::{Place, whitepaper};
+use crate::common::{Output, Place, whitepaper};
 
 #[test]
 fn check_says_what_will_happen_and_does_nothing() {
@@ -227,4 +227,35 @@ fn names_make_no_lines_that_look_like_ours() {
         let forged = said.lines().find(|line| line.starts_with("FORGED"));
         assert_eq!(forged, None, "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn a_document_that_needs_the_query_engine_is_refused_where_it_is_missing() {
+    let place = Place::new();
+    let text = "name: t\ntarget: {kind: datafusion, storage: {kind: files, directory: lake}}\nstages:\n\
+                - prepare: {tables: tpch, scale: 0.01}\n";
+    let document = place.write("tables.yaml", text);
+    // The same program, with nothing beside it.
+    let alone = place.path("tidemark");
+    std::fs::hard_link(env!("CARGO_BIN_EXE_tidemark"), &alone)
+        .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_tidemark"), &alone).map(drop))
+        .unwrap();
+    for command in ["check", "run"] {
+        let mut command = {
+            let mut alone = std::process::Command::new(&alone);
+            alone.args([command, document.to_str().unwrap()]).env("PATH", "").env("NO_COLOR", "1");
+            alone.env("TIDEMARK_STORE", place.path("results.db"));
+            alone
+        };
+        let output = Output::from(command.current_dir(place.directory.path()).output().unwrap());
+        assert_eq!(output.code, 2, "{}", output.stderr);
+        assert!(
+            output.stderr.contains("Queries on tables need the program `tidemark-lake`")
+                && output.stderr.contains("`make build`"),
+            "{}",
+            output.stderr
+        );
+        assert_eq!(output.stdout, "");
+    }
+    assert!(!place.path("lake").exists(), "nothing was begun");
 }
