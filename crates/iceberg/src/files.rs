@@ -1,8 +1,8 @@
 //! The files of one table: where they are, and every request for them counted by what it was for.
 
+use crate::table::TableMetadata;
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
-use iceberg::spec::TableMetadata;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
 use std::future::Future;

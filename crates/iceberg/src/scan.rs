@@ -4,6 +4,7 @@ use crate::commit::Contents;
 use crate::deletes::{self, Deleted};
 use crate::files::{Files, Version};
 use crate::model::Sums;
+use crate::records::DataFile;
 use crate::rows;
 use async_trait::async_trait;
 use datafusion::arrow::array::AsArray as _;
@@ -217,7 +218,7 @@ fn snapshot(
         files: contents.data.len() as u64,
         delete_files: contents.deletes.len() as u64,
         manifests: contents.manifests,
-        bytes: contents.all().map(iceberg::spec::DataFile::file_size_in_bytes).fold(0, u64::saturating_add),
+        bytes: contents.all().map(DataFile::file_size_in_bytes).fold(0, u64::saturating_add),
         rows: 0,
     };
     let mut all = Vec::with_capacity(contents.data.len());
