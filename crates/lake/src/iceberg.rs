@@ -2,8 +2,11 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `metadata` | a version of a table |
+//! | `metadata` | a version of a table, and how the next one follows from it |
+//! | `table` | a table's metadata in JSON |
 //! | `manifest` | which data files a snapshot has |
+//! | `records` | the records of manifests and their lists |
+//! | `avro` | records as Avro files |
 //! | `rows` | rows, and the data files that they are stored in |
 //! | `deletes` | files that say which rows are deleted |
 //! | `files` | the files of a table, and every request for them counted |
@@ -18,10 +21,15 @@
 //!
 //! # What is the library's, and what is not
 //!
-//! The crate `iceberg` reads and writes versions, manifests and their lists. Its transactions are not used: they know neither a catalog
-//! that consists of conditional writes, nor how many requests of which kind an attempt takes, nor any change but appends. It brings an
-//! Arrow of its own beside the query engine's; rows are written and read with the query engine's.
+//! Tables are of version 2 of Iceberg's format, so that every reader of Iceberg tables reads them. Of the format, the parts that commits
+//! and queries need are here: versions, manifests and their lists, for tables without partitions. What others have put into a version is
+//! carried over; a table of another version of the format is read, and not changed. `apache-avro` encodes and decodes the records of
+//! manifests, `parquet` and the query engine those of data files.
+//!
+//! The crate `iceberg` is not used: its transactions know neither a catalog that consists of conditional writes, nor how many requests of
+//! which kind an attempt takes, and it brings an Arrow and a Parquet of its own beside the query engine's.
 
+mod avro;
 mod commit;
 mod conditions;
 mod cycles;
@@ -33,8 +41,10 @@ mod manifest;
 mod metadata;
 mod model;
 mod prepare;
+mod records;
 mod rows;
 mod scan;
+mod table;
 #[cfg(test)]
 mod tests;
 

@@ -11,10 +11,12 @@
 use crate::iceberg::files::{Files, Only, Version, is_lost};
 use crate::iceberg::manifest::{self, Entry};
 use crate::iceberg::metadata::{self, Amount};
+use crate::iceberg::records::{DataFile, ManifestFile};
+use crate::iceberg::table::{Operation, Snapshot};
 use crate::tables::failure::Failure;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use iceberg::spec::{DataFile, ManifestFile, Operation, Snapshot};
 use object_store::path::Path;
+use serde_json::Map;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -266,11 +268,11 @@ async fn prepare(
     let sequence_number = base.metadata.next_sequence_number();
     let mut written = Vec::new();
     let mut manifests = match before {
-        Some(before) => manifests(files, before.manifest_list()).await?,
+        Some(before) => manifests(files, &before.manifest_list).await?,
         None => Vec::new(),
     };
     // One that only says what its own snapshot took away has nothing for later ones.
-    manifests.retain(|one| one.has_added_files() || one.has_existing_files());
+    manifests.retain(|one| one.added_files_count > 0 || one.existing_files_count > 0);
     let mut removed = Amount::default();
     if !change.removed.is_empty() || manifests.len() >= protocol.manifests as usize {
         (manifests, removed) =
@@ -280,20 +282,21 @@ async fn prepare(
     let snapshot = change.snapshot;
     let path = files.metadata(&format!("snap-{snapshot}-{attempt}.avro"));
     let parent = base.metadata.current_snapshot_id();
-    let list = manifest::write_list(manifests, snapshot, parent, sequence_number).await?;
+    let list = manifest::write_list(manifests, snapshot, parent, sequence_number)?;
     files.write(TableFile::ManifestList, &path, list, Only::Always).await?;
-    let total = before.map_or(Amount::default(), |before| metadata::total(before));
+    let total = before.map_or(Amount::default(), metadata::total);
     let added = manifest::amount(&change.added);
-    let snapshot = Snapshot::builder()
-        .with_snapshot_id(snapshot)
-        .with_parent_snapshot_id(parent)
-        .with_sequence_number(sequence_number)
+    let snapshot = Snapshot {
+        snapshot_id: snapshot,
+        parent_snapshot_id: parent,
+        sequence_number,
         // Clocks of committers may differ; time in a table does not run backwards.
-        .with_timestamp_ms(now_ms().max(base.metadata.last_updated_ms()))
-        .with_manifest_list(files.called(&path))
-        .with_summary(metadata::summary(change.operation.clone(), total, added, removed))
-        .with_schema_id(base.metadata.current_schema_id())
-        .build();
+        timestamp_ms: now_ms().max(base.metadata.last_updated_ms()),
+        manifest_list: files.called(&path),
+        summary: Some(metadata::summary(change.operation, total, added, removed)),
+        schema_id: Some(base.metadata.current_schema_id()),
+        others: Map::new(),
+    };
     written.push((TableFile::ManifestList, path));
     let file = files.called_version(base.number);
     let metadata = metadata::next(&base.metadata, file, snapshot, protocol.snapshots as usize)?;
@@ -357,8 +360,7 @@ async fn write(
     path: &Path,
 ) -> Result<ManifestFile, Failure> {
     let (snapshot, called) = (change.snapshot, files.called(path));
-    let (written, content) =
-        manifest::write(entries, &change.removed, &base.metadata, snapshot, called).await?;
+    let (written, content) = manifest::write(entries, &change.removed, &base.metadata, snapshot, called)?;
     files.write(TableFile::Manifest, path, content, Only::Always).await?;
     Ok(written)
 }
@@ -386,11 +388,11 @@ async fn read(files: &Files, manifests: &[ManifestFile]) -> Result<Vec<Vec<Entry
 
 /// The files that came with a snapshot: its list, the manifests that it wrote, and what those name.
 pub(crate) async fn named_by(files: &Files, snapshot: &Snapshot) -> Result<Vec<Path>, Failure> {
-    let mut own = manifests(files, snapshot.manifest_list()).await?;
-    own.retain(|one| one.added_snapshot_id == snapshot.snapshot_id());
+    let mut own = manifests(files, &snapshot.manifest_list).await?;
+    own.retain(|one| one.added_snapshot_id == snapshot.snapshot_id);
     let entries = read(files, &own).await?;
     let names = entries.iter().flatten().map(|entry| entry.file.file_path());
-    let lists = own.iter().map(|one| one.manifest_path.as_str()).chain([snapshot.manifest_list()]);
+    let lists = own.iter().map(|one| one.manifest_path.as_str()).chain([snapshot.manifest_list.as_str()]);
     lists.chain(names).map(|name| files.named(name)).collect()
 }
 
@@ -409,7 +411,7 @@ impl Contents {
     /// Those of a version.
     pub(crate) async fn of(files: &Files, version: &Version) -> Result<Self, Failure> {
         let Some(current) = version.metadata.current_snapshot() else { return Ok(Self::default()) };
-        let manifests = manifests(files, current.manifest_list()).await?;
+        let manifests = manifests(files, &current.manifest_list).await?;
         let entries = read(files, &manifests).await?;
         let all = entries.into_iter().flatten().map(|entry| entry.file);
         let (deletes, data) = all.partition(manifest::has_deletes);

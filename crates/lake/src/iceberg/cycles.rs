@@ -10,12 +10,13 @@ use crate::iceberg::history::Acknowledged;
 use crate::iceberg::load::Books;
 use crate::iceberg::manifest;
 use crate::iceberg::model::{Delta, Model};
+use crate::iceberg::records::{DataContentType, DataFile};
 use crate::iceberg::rows::{self, Row};
 use crate::iceberg::scan::{Question, Reader, Reply};
+use crate::iceberg::table::Operation as Kind;
 use crate::tables::failure::Failure;
 use crate::tables::tasks::{Doing, Ended, Tasks};
 use futures_util::stream::{self, StreamExt as _};
-use iceberg::spec::{DataContentType, DataFile, Operation as Kind};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -77,7 +78,7 @@ impl State {
                 return Err(Failure::new(Fault::Conflict, words));
             };
             line.push(self.pending.swap_remove(own).1);
-            next = version.metadata.snapshot_by_id(id).and_then(|snapshot| snapshot.parent_snapshot_id());
+            next = version.metadata.snapshot_by_id(id).and_then(|snapshot| snapshot.parent_snapshot_id);
         }
         line.iter().rev().for_each(|delta| self.model.apply(delta));
         self.at = version.metadata.current_snapshot_id();

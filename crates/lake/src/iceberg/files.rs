@@ -1,9 +1,9 @@
 //! The files of one table: where they are, and every request for them counted by what it was for.
 
+use crate::iceberg::table::TableMetadata;
 use crate::tables::failure::Failure;
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
-use iceberg::spec::TableMetadata;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
 use std::future::Future;

@@ -8,9 +8,9 @@ use crate::iceberg::commit::{self, Committed, Contents};
 use crate::iceberg::files::{Files, Version};
 use crate::iceberg::manifest;
 use crate::iceberg::metadata;
+use crate::iceberg::table::Snapshot;
 use crate::tables::failure::Failure;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use iceberg::spec::Snapshot;
 use object_store::path::Path;
 use std::collections::{HashMap, HashSet};
 use tidemark_measure::fault::Fault;
@@ -77,7 +77,7 @@ pub(crate) async fn read(
             Err(failure) => return Err(failure),
         };
         for snapshot in version.metadata.snapshots() {
-            links.insert(snapshot.snapshot_id(), Link::of(snapshot));
+            links.insert(snapshot.snapshot_id, Link::of(snapshot));
         }
         let own = Told::of(&version, number);
         if let Some(wrong) = before.and_then(|before| own.does_not_follow(&before, files)) {
@@ -120,7 +120,7 @@ impl Link {
     fn of(snapshot: &Snapshot) -> Self {
         let [added, deleted] =
             ["added-records", "deleted-records"].map(|key| signed(metadata::number(snapshot, key)));
-        Self { parent: snapshot.parent_snapshot_id(), rows: added.saturating_sub(deleted) }
+        Self { parent: snapshot.parent_snapshot_id, rows: added.saturating_sub(deleted) }
     }
 }
 
@@ -130,7 +130,7 @@ impl Told {
         Self {
             number,
             current: metadata.current_snapshot_id(),
-            parent: metadata.current_snapshot().and_then(|snapshot| snapshot.parent_snapshot_id()),
+            parent: metadata.current_snapshot().and_then(|snapshot| snapshot.parent_snapshot_id),
             sequence_number: metadata.last_sequence_number(),
             before: metadata.metadata_log().last().map(|before| before.metadata_file.clone()),
         }

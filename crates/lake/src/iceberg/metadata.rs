@@ -1,14 +1,15 @@
 //! A version of a table, and how the next one follows from it.
 
-use crate::tables::failure::Failure;
-use iceberg::TableCreation;
-use iceberg::spec::{
-    FormatVersion, MAIN_BRANCH, NestedField, Operation, PrimitiveType, Schema, Snapshot, Summary,
-    TableMetadata, TableMetadataBuilder, Type,
+use crate::iceberg::commit::{now_ms, unique};
+use crate::iceberg::table::{
+    APART_MS, FORMAT, Fields, MAIN, MetadataLog, Operation, PartitionSpec, Reference, Schema, Snapshot,
+    SnapshotLog, SortOrder, Summary, TableMetadata,
 };
-use std::collections::HashMap;
-use std::sync::Arc;
+use crate::tables::failure::Failure;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use tidemark_measure::fault::Fault;
+use uuid::Builder;
 
 /// The property by which Tidemark knows tables that it made.
 const MADE_BY: &str = "tidemark.table";
@@ -17,13 +18,14 @@ const MADE_BY: &str = "tidemark.table";
 const LAYOUT: &str = "1";
 
 /// Columns, numbered from 1.
-const COLUMNS: [(&str, PrimitiveType); 5] = [
-    ("id", PrimitiveType::Long),
-    ("committer", PrimitiveType::Int),
-    ("category", PrimitiveType::Int),
-    ("amount", PrimitiveType::Long),
-    ("note", PrimitiveType::String),
-];
+const COLUMNS: [(&str, &str); 5] =
+    [("id", "long"), ("committer", "int"), ("category", "int"), ("amount", "long"), ("note", "string")];
+
+/// The number before the first that a partition field may have.
+const NO_PARTITION: i32 = 999;
+
+/// How many earlier versions a table lists, unless it says otherwise.
+const PREVIOUS_VERSIONS: usize = 100;
 
 /// How much a snapshot adds or has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,29 +42,32 @@ pub(crate) struct Amount {
     pub deletes: u64,
 }
 
-/// The failure that an error of the library is, of what was made here.
-pub(crate) fn local(error: &iceberg::Error) -> Failure {
-    Failure::new(Fault::Local, error.to_string())
+/// The failure that it is if what was made here cannot be made.
+pub(crate) fn local(error: impl Into<String>) -> Failure {
+    Failure::new(Fault::Local, error)
 }
 
 /// The first version of a table at `location`: without rows.
 pub(crate) fn first(location: &str) -> Result<TableMetadata, Failure> {
-    let field = |(number, (name, kind)): (usize, &(&str, PrimitiveType))| {
-        Arc::new(NestedField::required(number as i32 + 1, *name, Type::Primitive(kind.clone())))
+    let column = |(number, (name, kind)): (usize, &(&str, &str))| json!({"id": number + 1, "name": name, "required": true, "type": kind});
+    let columns: Vec<Value> = COLUMNS.iter().enumerate().map(column).collect();
+    let others =
+        Map::from_iter([("type".to_owned(), "struct".into()), ("fields".to_owned(), columns.into())]);
+    let random = u128::from(unique()?) << 64 | u128::from(unique()?);
+    let fields = Fields {
+        format_version: FORMAT,
+        table_uuid: Some(Builder::from_random_bytes(random.to_be_bytes()).into_uuid()),
+        location: location.to_owned(),
+        last_updated_ms: now_ms(),
+        last_column_id: COLUMNS.len() as i32,
+        schemas: vec![Schema { schema_id: 0, others }],
+        partition_specs: vec![PartitionSpec { spec_id: 0, fields: Vec::new() }],
+        last_partition_id: NO_PARTITION,
+        sort_orders: vec![SortOrder { order_id: 0, fields: Vec::new() }],
+        properties: BTreeMap::from([(MADE_BY.to_owned(), LAYOUT.to_owned())]),
+        ..Fields::default()
     };
-    let schema = Schema::builder()
-        .with_fields(COLUMNS.iter().enumerate().map(field))
-        .build()
-        .map_err(|error| local(&error))?;
-    let creation = TableCreation::builder()
-        .name(String::new())
-        .location(location.to_owned())
-        .schema(schema)
-        .properties([(MADE_BY.to_owned(), LAYOUT.to_owned())])
-        .format_version(FormatVersion::V2)
-        .build();
-    let built = TableMetadataBuilder::from_table_creation(creation).and_then(TableMetadataBuilder::build);
-    Ok(built.map_err(|error| local(&error))?.metadata)
+    TableMetadata::new(fields).map_err(local)
 }
 
 /// Whether Tidemark made the table, with the columns that it has now.
@@ -77,14 +82,59 @@ pub(crate) fn next(
     snapshot: Snapshot,
     kept: usize,
 ) -> Result<TableMetadata, Failure> {
-    let mut known: Vec<_> =
-        before.snapshots().map(|one| (one.sequence_number(), one.snapshot_id())).collect();
+    let mut known: Vec<_> = before.snapshots().map(|one| (one.sequence_number, one.snapshot_id)).collect();
     known.sort_unstable();
     let expired = (known.len() + 1).saturating_sub(kept.max(1));
     let expired: Vec<i64> = known.into_iter().take(expired).map(|(_, id)| id).collect();
-    let next = before.clone().into_builder(Some(file));
-    let next = next.set_branch_snapshot(snapshot, MAIN_BRANCH).map_err(|error| local(&error))?;
-    Ok(next.remove_snapshots(&expired).build().map_err(|error| local(&error))?.metadata)
+    if let Some(why) = does_not_follow(before, &snapshot) {
+        return Err(local(why));
+    }
+    let mut next = before.clone().into_fields();
+    let id = snapshot.snapshot_id;
+    next.metadata_log.push(MetadataLog { metadata_file: file, timestamp_ms: next.last_updated_ms });
+    let versions = next.properties.get("write.metadata.previous-versions-max");
+    let versions = versions.and_then(|most| most.parse().ok()).unwrap_or(PREVIOUS_VERSIONS).max(1);
+    next.metadata_log.drain(..next.metadata_log.len().saturating_sub(versions));
+    next.last_updated_ms = snapshot.timestamp_ms;
+    next.last_sequence_number = snapshot.sequence_number;
+    next.current_snapshot_id = Some(id);
+    next.refs.entry(MAIN.to_owned()).or_insert_with(|| Reference::branch(id)).snapshot_id = id;
+    next.snapshot_log.push(SnapshotLog { snapshot_id: id, timestamp_ms: snapshot.timestamp_ms });
+    next.snapshots.push(snapshot);
+    let is_kept = |id: i64| !expired.contains(&id);
+    next.snapshots.retain(|one| is_kept(one.snapshot_id));
+    next.refs.retain(|_, to| is_kept(to.snapshot_id));
+    next.statistics.retain(|one| is_kept(one.snapshot_id));
+    next.partition_statistics.retain(|one| is_kept(one.snapshot_id));
+    // The log has no gaps: it begins after the last snapshot that is not listed any more.
+    let is_listed =
+        |one: &SnapshotLog| next.snapshots.iter().any(|known| known.snapshot_id == one.snapshot_id);
+    let unlisted = next.snapshot_log.iter().rposition(|one| !is_listed(one));
+    next.snapshot_log.drain(..unlisted.map_or(0, |last| last + 1));
+    TableMetadata::new(next).map_err(local)
+}
+
+/// Why a version cannot follow from one with this snapshot, if it cannot.
+fn does_not_follow(before: &TableMetadata, snapshot: &Snapshot) -> Option<String> {
+    if before.format_version() != FORMAT {
+        return Some(format!(
+            "the table is of version {} of the format, not {FORMAT}",
+            before.format_version()
+        ));
+    }
+    if before.is_tag(MAIN) {
+        return Some(format!("the table's reference {MAIN} is no branch"));
+    }
+    let id = snapshot.snapshot_id;
+    if before.snapshot_by_id(id).is_some() {
+        return Some(format!("there is a snapshot {id} already"));
+    }
+    let (own, last) = (snapshot.sequence_number, before.last_sequence_number());
+    if own <= last {
+        return Some(format!("the snapshot {id} has the sequence number {own}, and {last} is the last"));
+    }
+    (snapshot.timestamp_ms < before.last_updated_ms().saturating_sub(APART_MS))
+        .then(|| format!("the snapshot {id} is older than the version before it"))
 }
 
 /// What a snapshot says of itself: `operation` on a table that had `before`.
@@ -109,12 +159,12 @@ pub(crate) fn summary(operation: Operation, before: Amount, added: Amount, remov
         ("total-equality-deletes", 0),
     ];
     let numbers = numbers.map(|(key, number)| (key.to_owned(), number.to_string()));
-    Summary { operation, additional_properties: HashMap::from(numbers) }
+    Summary { operation, additional_properties: BTreeMap::from(numbers) }
 }
 
 /// A number that a snapshot says of itself: `added-records`.
 pub(crate) fn number(snapshot: &Snapshot, key: &str) -> u64 {
-    let told = snapshot.summary().additional_properties.get(key);
+    let told = snapshot.summary.as_ref().and_then(|summary| summary.additional_properties.get(key));
     told.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
@@ -135,15 +185,16 @@ mod tests {
 
     fn snapshot(id: i64, parent: Option<i64>, sequence_number: i64) -> Snapshot {
         let added = Amount { rows: 3, files: 1, bytes: 10, ..Amount::default() };
-        Snapshot::builder()
-            .with_snapshot_id(id)
-            .with_parent_snapshot_id(parent)
-            .with_sequence_number(sequence_number)
-            .with_timestamp_ms(crate::iceberg::commit::now_ms())
-            .with_manifest_list(format!("s3://b/t/metadata/snap-{id}.avro"))
-            .with_summary(summary(Operation::Append, Amount::default(), added, Amount::default()))
-            .with_schema_id(0)
-            .build()
+        Snapshot {
+            snapshot_id: id,
+            parent_snapshot_id: parent,
+            sequence_number,
+            timestamp_ms: now_ms(),
+            manifest_list: format!("s3://b/t/metadata/snap-{id}.avro"),
+            summary: Some(summary(Operation::Append, Amount::default(), added, Amount::default())),
+            schema_id: Some(0),
+            others: Map::new(),
+        }
     }
 
     #[test]
@@ -154,12 +205,15 @@ mod tests {
             let parent = version.current_snapshot_id();
             version = next(&version, format!("v{number}"), snapshot(number, parent, number), 3).unwrap();
         }
-        let parent = version.current_snapshot().and_then(|snapshot| snapshot.parent_snapshot_id());
+        let parent = version.current_snapshot().and_then(|snapshot| snapshot.parent_snapshot_id);
         assert_eq!(parent, Some(4));
-        let mut kept: Vec<_> = version.snapshots().map(|one| one.snapshot_id()).collect();
+        let mut kept: Vec<_> = version.snapshots().map(|one| one.snapshot_id).collect();
         kept.sort_unstable();
         assert_eq!(kept, [3, 4, 5]);
-        assert_eq!(version.history().iter().map(|one| one.snapshot_id).collect::<Vec<_>>(), [3, 4, 5]);
+        assert_eq!(
+            version.clone().into_fields().snapshot_log.iter().map(|one| one.snapshot_id).collect::<Vec<_>>(),
+            [3, 4, 5]
+        );
         let before = version.metadata_log().last().map(|before| before.metadata_file.as_str());
         assert_eq!((before, version.last_sequence_number()), (Some("v5"), 5));
         let text = serde_json::to_vec(&version).unwrap();

@@ -4,6 +4,7 @@ use crate::iceberg::commit::Contents;
 use crate::iceberg::deletes::{self, Deleted};
 use crate::iceberg::files::{Files, Version};
 use crate::iceberg::model::Sums;
+use crate::iceberg::records::DataFile;
 use crate::iceberg::rows;
 use crate::tables::failure::Failure;
 use crate::tables::meter::Metered;
@@ -217,7 +218,7 @@ fn snapshot(
         files: contents.data.len() as u64,
         delete_files: contents.deletes.len() as u64,
         manifests: contents.manifests,
-        bytes: contents.all().map(iceberg::spec::DataFile::file_size_in_bytes).fold(0, u64::saturating_add),
+        bytes: contents.all().map(DataFile::file_size_in_bytes).fold(0, u64::saturating_add),
         rows: 0,
     };
     let mut all = Vec::with_capacity(contents.data.len());

@@ -1,10 +1,16 @@
 //! Committers on stores in memory: some that are right, some that accept a condition and ignore it, some that do not tell.
 
+use crate::iceberg::commit::{self, Change, Contents};
 use crate::iceberg::conditions;
-use crate::iceberg::files::{Files, Version};
-use crate::iceberg::history;
+use crate::iceberg::files::{Files, Only, Version};
+use crate::iceberg::history::{self, Acknowledged};
 use crate::iceberg::load::{Books, Committers};
+use crate::iceberg::manifest;
 use crate::iceberg::metadata;
+use crate::iceberg::model::Sums;
+use crate::iceberg::records::DataContentType;
+use crate::iceberg::rows;
+use crate::iceberg::scan::{Question, Reader, Reply};
 use crate::tables::tasks::Tasks as _;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -16,14 +22,14 @@ use object_store::{
 };
 use proptest::prelude::*;
 use std::fmt;
+use std::io::{Cursor, Read as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tidemark_iceberg::job::Commits;
-use tidemark_iceberg::job::Protocol;
+use tidemark_iceberg::job::{Commits, Protocol};
 use tidemark_load::engine::{Clock, Operation};
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{Condition, TableHistory};
+use tidemark_measure::record::{Condition, TableFile, TableHistory};
 use tidemark_measure::rng::Rng;
 use tidemark_object::store::StoreError;
 
@@ -253,4 +259,56 @@ async fn the_condition_is_asked_for_and_leaves_nothing_behind() {
         let left = futures_util::StreamExt::count(store.inner.list(None)).await;
         assert_eq!(left, 0);
     }
+}
+
+/// A table that was put through 3 cycles of appends, merges on read and compactions when the crate `iceberg` encoded tables; another
+/// reader of Iceberg tables found 75 rows in it, whose amounts are 41 178 517.
+const EARLIER: &[u8] = include_bytes!("earlier.zip");
+
+#[tokio::test]
+async fn a_table_of_an_earlier_version_is_read_and_gone_on_with() {
+    let store = InMemory::new();
+    let mut archive = zip::ZipArchive::new(Cursor::new(EARLIER)).unwrap();
+    for place in 0..archive.len() {
+        let mut file = archive.by_index(place).unwrap();
+        let mut content = Vec::new();
+        file.read_to_end(&mut content).unwrap();
+        let path = Path::from(format!("events/{}", file.name().unwrap()));
+        store.put(&path, content.into()).await.unwrap();
+    }
+    let files = Files::new(Arc::new(store), Path::from("events"), "file:///lake/events".into());
+    let before = files.newest(None).await.unwrap().unwrap();
+    assert_eq!(before.number, 9);
+    assert!(metadata::is_ours(&before.metadata) && before.metadata.location() == files.location());
+    assert_eq!(history::orphans(&files, 9).await.unwrap(), 0, "every file belongs to one of its versions");
+    let reader = Reader::new(&files, false).unwrap();
+    let all = Question::Within(0..1_000);
+    let asked = reader.ask(&files, &before, &all, Instant::now()).await.unwrap();
+    assert_eq!(asked.reply, Reply::Sums(Sums { rows: 75, amount: 41_178_517 }));
+    assert_eq!((asked.found.rows, asked.found.files, asked.found.delete_files), (75, 3, 1));
+    let first = files.read_version(1).await.unwrap().unwrap();
+    let found = history::read(&files, &first, &[]).await.unwrap();
+    assert!(found.is_whole() && found.others == 8, "{found:?}");
+    assert_eq!(found.rows, 80, "rows of data files, with the 5 that are deleted");
+
+    // As many manifests as make it merge them, then more of its own.
+    let (mut known, mut rng) = (Some(Arc::clone(&before)), Rng::new(1, &[]));
+    let mut acknowledged = Vec::new();
+    for number in 1..=5 {
+        let content = rows::encode(&[rows::Row::new(1_000 + number, 1, &mut rng)]).unwrap();
+        let path = files.data(&format!("{number}.parquet"));
+        let (called, bytes) = (files.called(&path), content.len() as u64);
+        let file = manifest::data_file(DataContentType::Data, called, 1, bytes).unwrap();
+        files.write(TableFile::Data, &path, content.into(), Only::Always).await.unwrap();
+        let change = Change::append(vec![file]).unwrap();
+        let (_, done) = commit::commit(&files, &patient(), &mut known, &change, &mut rng).await;
+        acknowledged.push(Acknowledged { commit: done.unwrap(), committer: 1, rows: 1 });
+    }
+    let after = known.unwrap();
+    let asked = reader.ask(&files, &after, &all, Instant::now()).await.unwrap();
+    assert_eq!(asked.reply, Reply::Sums(Sums { rows: 75, amount: 41_178_517 }), "what was there is there");
+    let found = history::read(&files, &before, &acknowledged).await.unwrap();
+    assert!(found.is_whole() && (found.found, found.rows, found.others) == (5, 5, 0), "{found:?}");
+    let contents = Contents::of(&files, &after).await.unwrap();
+    assert_eq!((contents.data.len(), contents.deletes.len()), (8, 1));
 }
