@@ -35,8 +35,9 @@ console/dist/index.html: console/node_modules/.package-lock.json $(CONSOLE)
 console/node_modules/.package-lock.json: console/package.json console/package-lock.json
 	cd console && npm ci --no-audit --no-fund && touch node_modules/.package-lock.json
 
-## test: install what the tests need, then run all checks and sum up: format, lints, unit tests, end-to-end tests
-## against real servers, the console. What a test needs and does not find is skipped; with CI=true that is a failure.
+## test: install what the tests need, then run all checks and sum up: format, one build with lints, all tests (also those against
+## real servers, and some seconds of fuzzing) in one go, the console. What a test needs and does not find is skipped; with CI=true that
+## is a failure.
 test: setup console
 	scripts/test.sh
 
@@ -55,9 +56,11 @@ test-kubernetes:
 setup:
 	scripts/setup-tests.sh
 
+## lint: format and lints alone
 lint:
 	scripts/test.sh format clippy
 
+## unit, e2e: the tests that need nothing, and those that need programs or a machine of their own (`#[ignore]`), after `make setup`
 unit e2e:
 	scripts/test.sh $@
 
@@ -67,7 +70,7 @@ bench: console
 	$(TARGET)/dist/tidemark-bench
 	$(TARGET)/dist/tidemark-bench fleet
 
-## fuzz: run every fuzz target for a minute (requires `cargo install cargo-fuzz`)
+## fuzz: run every fuzz target for a minute (requires `cargo install cargo-fuzz`); `make test` runs them all for seconds, without it
 fuzz:
 	scripts/fuzz.sh
 

@@ -47,11 +47,12 @@ install() {
 }
 [ ${#missing[@]} -eq 0 ] || install
 
-# What checks the API's description and fuzzes the API from it: Python, in the build directory.
+# In the build directory: what runs the tests, and what checks the API's description and fuzzes the API from it (Python).
 cd "$(dirname "$0")/.."
 python="${CARGO_TARGET_DIR:-target}/e2e/python"
-if ! cmp -s scripts/api-fuzz-requirements.txt "$python/installed.txt"; then
+if ! cat scripts/{test,api-fuzz}-requirements.txt | cmp -s - "$python/installed.txt"; then
   python3 -m venv "$python"
+  "$python/bin/pip" install -q --disable-pip-version-check --require-hashes -r scripts/test-requirements.txt
   "$python/bin/pip" install -q --disable-pip-version-check -r scripts/api-fuzz-requirements.txt
-  cp scripts/api-fuzz-requirements.txt "$python/installed.txt"
+  cat scripts/{test,api-fuzz}-requirements.txt >"$python/installed.txt"
 fi

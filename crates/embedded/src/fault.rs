@@ -10,11 +10,8 @@ use crate::operation::Operation;
 ///
 /// Create it with one of the first four functions and narrow it with the others; otherwise it strikes every request.
 ///
-/// ```
-/// # use tidemark_embedded::{Fault, Operation};
-/// let throttling = Fault::slow_down().on(Operation::PutObject).with_probability(0.01);
-/// let third_read_breaks = Fault::truncate(100).on(Operation::GetObject).nth(3);
-/// ```
+/// `Fault::slow_down().on(Operation::PutObject).with_probability(0.01)` throttles one write in a hundred, and
+/// `Fault::truncate(100).on(Operation::GetObject).nth(3)` breaks the third read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     pub(super) effect: Effect,

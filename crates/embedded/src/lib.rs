@@ -3,20 +3,6 @@
 //! [`EmbeddedServer::start`] starts a private server on a free port within milliseconds. It stores objects in memory or in a
 //! directory, counts every request exactly ([`Statistics`]), and fails on demand ([`Faults`]).
 //!
-//! ```
-//! use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault, Operation};
-//!
-//! # fn main() -> Result<(), tidemark_embedded::EmbeddedError> {
-//! let options = EmbeddedOptions { buckets: vec!["bench".into()], ..EmbeddedOptions::default() };
-//! let server = EmbeddedServer::start(options)?;
-//! println!("{} {} {}", server.endpoint(), server.access_key(), server.secret_key());
-//! let id = server.faults().add(Fault::slow_down().on(Operation::PutObject).with_probability(0.01));
-//! // Point a client at it, then compare its counts with the server's.
-//! assert_eq!(server.statistics().of(Operation::PutObject).failed, server.faults().struck(id));
-//! # Ok(())
-//! # }
-//! ```
-//!
 //! A request passes three layers. `front` counts it and applies faults; `s3s` checks signatures and handles XML and HTTP;
 //! `service` and its modules (`objects`, `multipart`, `listing`, `tagging`, `buckets`) carry it out on the `store`, which is a
 //! `catalogue` in memory and a `backend` for bodies.
@@ -59,3 +45,19 @@ pub use operation::Operation;
 pub use options::{Credentials, EmbeddedOptions, Place, S3_MINIMUM_PART_BYTES};
 pub use server::EmbeddedServer;
 pub use statistics::{OperationStatistics, Statistics};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_counts_what_its_faults_have_struck() {
+        let options = EmbeddedOptions { buckets: vec!["bench".into()], ..EmbeddedOptions::default() };
+        let server = EmbeddedServer::start(options).unwrap();
+        assert!(server.endpoint().starts_with("http://127.0.0.1:"), "{}", server.endpoint());
+        assert!(!server.access_key().is_empty() && !server.secret_key().is_empty());
+        let fault = Fault::slow_down().on(Operation::PutObject).with_probability(0.01);
+        let id = server.faults().add(fault);
+        assert_eq!(server.statistics().of(Operation::PutObject).failed, server.faults().struck(id));
+    }
+}

@@ -7,13 +7,6 @@
 //!
 //! Everything is typed: a resource has the fields that are written here and no others. Tests hold them against Rook's own
 //! definitions, in which unknown fields are errors.
-//!
-//! ```
-//! let text = "name: trial\nlayout: external\npools:\n- name: rbd\n";
-//! let (layout, _) = tidemark_kubernetes::read(text).expect("the document is right");
-//! let kinds: Vec<_> = layout.manifests().iter().map(|manifest| manifest.kind).collect();
-//! assert_eq!(kinds, ["CephCluster", "StorageClass", "VolumeSnapshotClass"]);
-//! ```
 
 mod arm;
 mod classes;
@@ -60,3 +53,14 @@ pub use render::NAMESPACE;
 pub use servers::{Server, Servers};
 pub use trino::{Bucket, Trino};
 pub use trino_pods::{COORDINATOR, TRINO_PORT, TrinoPods, WORKERS};
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_layout_gives_manifests() {
+        let text = "name: trial\nlayout: external\npools:\n- name: rbd\n";
+        let (layout, _) = super::read(text).expect("the document is right");
+        let kinds: Vec<_> = layout.manifests().iter().map(|manifest| manifest.kind).collect();
+        assert_eq!(kinds, ["CephCluster", "StorageClass", "VolumeSnapshotClass"]);
+    }
+}

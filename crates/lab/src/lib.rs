@@ -27,17 +27,6 @@
 //!
 //! The lab refuses to touch a directory that has files but no lab, and to signal a process that is not one of
 //! its own daemons (it checks pid files against command lines).
-//!
-//! ```no_run
-//! use tidemark_lab as lab;
-//!
-//! let mut say = |text: &str| eprintln!("{text}");
-//! let lab = lab::up(&lab::LabOptions::new(lab::default_dir()?), &mut say)?;
-//! println!("S3 at {} for {}", lab.endpoint(), lab.credentials().access_key);
-//! println!("{}", lab.radosgw_admin(&["usage", "show", "--uid", &lab.credentials().user])?);
-//! lab::down(lab.dir(), false, &mut say)?;
-//! # Ok::<(), lab::LabError>(())
-//! ```
 
 mod account;
 mod cluster;

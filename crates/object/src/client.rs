@@ -2,7 +2,7 @@
 //!
 //! An exchange is two steps, so that a request is written only once its connection exists:
 //!
-//! ```ignore
+//! ```text
 //! let head = client.connect(now).await?;          // an empty buffer
 //! head.extend_from_slice(b"GET / HTTP/1.1\r\nHost: example.org\r\n");
 //! let reply = client.exchange(&mut Body::none(), Answer::Whole, &mut sink).await?;

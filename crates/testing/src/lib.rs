@@ -6,9 +6,11 @@
 pub mod mariadb;
 pub mod plain_mysql;
 pub mod postgres;
+mod template;
 
 use std::fmt::Display;
 use std::io::Write as _;
+use std::path::PathBuf;
 
 /// The daemons of a lab and their tools.
 pub const CEPH: &[&str] = &["ceph-mon", "ceph-mgr", "ceph-osd", "radosgw", "ceph", "rados", "rbd"];
@@ -45,14 +47,17 @@ pub fn skip(reason: impl Display) {
 /// Where one cannot be found and `CI` is `true`.
 #[track_caller]
 pub fn has(programs: &[&str]) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found =
-        |program: &str| std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
-    let missing: Vec<_> = programs.iter().copied().filter(|program| !found(program)).collect();
+    let missing: Vec<_> = programs.iter().copied().filter(|program| found(program).is_none()).collect();
     if !missing.is_empty() {
         skip(format_args!("{} cannot be found; `make setup` installs it", missing.join(", ")));
     }
     missing.is_empty()
+}
+
+/// Where a program is.
+fn found(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|directory| directory.join(program)).find(|program| program.is_file())
 }
 
 /// Ends a test here that needs programs which cannot be found: `needs!(&["fio"])`. See [`has`].

@@ -1,6 +1,7 @@
 //! A MariaDB server of a test's own: in a private directory, on a Unix socket and a free port of 127.0.0.1, from the
 //! distribution's package.
 
+use crate::template::Template;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,6 +17,17 @@ const SETTINGS: &[&str] = &[
     "innodb-buffer-pool-size=64M",
     "innodb-log-file-size=96M",
     "max-connections=60",
+];
+
+/// How data directories are made.
+const CREATION: &[&str] = &["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"];
+
+/// What is done in each before it is used.
+const USERS: &[&str] = &[
+    "CREATE DATABASE bench",
+    "CREATE USER bench@'127.0.0.1' IDENTIFIED BY 'bench'",
+    "CREATE USER bench@localhost IDENTIFIED BY 'bench'",
+    "GRANT ALL PRIVILEGES ON *.* TO bench@'127.0.0.1', bench@localhost",
 ];
 
 /// The server; it ends, and its directory goes, with this.
@@ -44,25 +56,39 @@ impl Mariadb {
         let settings = SETTINGS.iter().chain(settings).map(ToString::to_string).collect();
         let mut server = Self { directory, port, settings, server: None };
         std::fs::create_dir_all(&server.directory).expect("a directory for the server");
-        let mut make = Command::new("mariadb-install-db");
-        // A server that begins removes temporary tables in there, and not only its own.
-        make.env("TMPDIR", &server.directory);
-        make.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
         if crate::is_root() {
             let owned = Command::new("chown").arg("mysql").arg(&server.directory).status();
             assert!(owned.is_ok_and(|status| status.success()), "the user `mysql` is needed");
+        }
+        let program = crate::found("mariadbd").unwrap_or_default();
+        let options = [CREATION, SETTINGS, USERS].concat();
+        let template = Template { name: "mariadb", program: &program, options: &options };
+        let data = server.data_directory();
+        template.lay_out(&data, || server.make());
+        server.restart();
+        Some(server)
+    }
+
+    /// Makes its data directory, with the database and the users.
+    fn make(&mut self) {
+        let mut make = Command::new("mariadb-install-db");
+        // A server that begins removes temporary tables in there, and not only its own.
+        make.env("TMPDIR", &self.directory).args(CREATION);
+        if crate::is_root() {
             make.arg("--user=mysql");
         }
-        make.arg(format!("--datadir={}", server.data_directory().display())).stdin(Stdio::null());
+        make.arg(format!("--datadir={}", self.data_directory().display())).stdin(Stdio::null());
         let made = make.output().expect("mariadb-install-db starts");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        server.restart();
-        server.sql("CREATE DATABASE bench");
-        for host in ["127.0.0.1", "localhost"] {
-            server.sql(&format!("CREATE USER bench@'{host}' IDENTIFIED BY 'bench'"));
-            server.sql(&format!("GRANT ALL PRIVILEGES ON *.* TO bench@'{host}'"));
-        }
-        Some(server)
+        // Without the settings of the test, which are not every server's.
+        let settings = SETTINGS.iter().map(ToString::to_string).collect();
+        let own = std::mem::replace(&mut self.settings, settings);
+        self.restart();
+        USERS.iter().for_each(|sql| drop(self.sql(sql)));
+        self.sql("SHUTDOWN");
+        let ended = self.server.take().and_then(|mut server| server.wait().ok());
+        assert!(ended.is_some_and(|status| status.success()), "the server ends: {}", self.log());
+        self.settings = own;
     }
 
     /// Its Unix socket.
@@ -107,10 +133,13 @@ impl Mariadb {
         self.server = Some(command.spawn().expect("mariadbd starts"));
         let begun = Instant::now();
         while self.try_sql("", "SELECT 1").is_none() {
-            let log = || std::fs::read_to_string(self.directory.join("log")).unwrap_or_default();
-            assert!(begun.elapsed() < PATIENCE, "the server does not answer: {}", log());
+            assert!(begun.elapsed() < PATIENCE, "the server does not answer: {}", self.log());
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.join("log")).unwrap_or_default()
     }
 
     /// Restarts it with one more setting.

@@ -1,6 +1,7 @@
 //! A PostgreSQL server of a test's own: in a private directory, on a Unix socket and a free port of 127.0.0.1, from the
 //! distribution's package.
 
+use crate::template::Template;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -18,6 +19,10 @@ const SETTINGS: &[&str] = &[
     "pg_stat_statements.max=10000",
     "track_io_timing=on",
 ];
+
+/// How clusters are made.
+const CREATION: &[&str] =
+    &["--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale"];
 
 /// The server; it ends, and its directory goes, with this.
 pub struct Postgres {
@@ -49,20 +54,13 @@ impl Postgres {
     #[track_caller]
     pub fn start(settings: &[&str]) -> Option<Self> {
         let mut server = Self::new(settings)?;
-        let made = server
-            .command("initdb")
-            .args([
-                "--no-sync",
-                "--auth=trust",
-                "--username=postgres",
-                "--encoding=UTF8",
-                "--no-locale",
-                "-D",
-            ])
-            .arg(server.data())
-            .output()
-            .expect("initdb starts");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let template =
+            Template { name: "postgresql", program: &server.programs.join("postgres"), options: CREATION };
+        template.lay_out(&server.data(), || {
+            let made = server.command("initdb").args(CREATION).arg("-D").arg(server.data()).output();
+            let made = made.expect("initdb starts");
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        });
         server.restart();
         Some(server)
     }

@@ -60,7 +60,7 @@ fn servers_lie_on_the_file_system_of_a_cluster() {
 }
 
 #[test]
-fn trino_is_read_and_lies_in_a_cluster() {
+fn a_trino_is_read_and_lies_in_a_cluster() {
     let wanted = asked("{layout: baseline, trino: {workers: 2, heap: 1GiB}}");
     assert_eq!(wanted.trino, Some(Query { workers: 2, heap_bytes: 1 << 30 }));
     assert_eq!(wanted.label(), "baseline, Trino with 2 workers");

@@ -140,3 +140,18 @@ fn nothing_is_left_unfinished() {
         }
     }
 }
+
+/// Tests run without those of documentation, which would have to be linked one by one: code in it would grow old unseen.
+#[test]
+fn documentation_has_no_code_that_nothing_runs() {
+    for (path, text) in sources() {
+        let lines = text.lines().filter_map(|line| {
+            let line = line.trim_start();
+            line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim)
+        });
+        let fences = lines.filter(|line| line.starts_with("```")).step_by(2);
+        for fence in fences {
+            assert_eq!(fence, "```text", "{} has code in its documentation: make it a test", path.display());
+        }
+    }
+}
