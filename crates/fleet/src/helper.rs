@@ -86,10 +86,13 @@ impl Program {
     /// Where it is: beside this program, or in `PATH`.
     fn path(&self) -> Result<PathBuf, String> {
         let own = std::env::current_exe().ok();
-        let mut beside: Vec<PathBuf> =
-            own.iter().flat_map(|own| own.ancestors().skip(1).take(2)).map(Path::to_owned).collect();
-        beside.extend(std::env::var_os("PATH").iter().flat_map(std::env::split_paths));
-        beside.into_iter().map(|directory| directory.join(self.name)).find(|path| path.is_file()).ok_or_else(|| {
+        let mut directories: Vec<PathBuf> =
+            own.as_deref().and_then(Path::parent).map(beside).into_iter().collect();
+        let listed = std::env::var_os("PATH").unwrap_or_default();
+        // What the working directory has is somebody else's, as often as not.
+        directories.extend(std::env::split_paths(&listed).filter(|path| path.is_absolute()));
+        let paths = directories.into_iter().map(|directory| directory.join(self.name));
+        paths.into_iter().find(|path| path.is_file()).ok_or_else(|| {
             format!(
                 "{} need the program `{}`, which is neither beside this one nor in PATH: build it with `make build`, or install it \
                  from the same release",
@@ -97,6 +100,12 @@ impl Program {
             )
         })
     }
+}
+
+/// Where programs are that belong to one in `directory`. Cargo has those that test in a directory below.
+fn beside(directory: &Path) -> PathBuf {
+    let parent = directory.parent().filter(|_| directory.ends_with("deps"));
+    parent.unwrap_or(directory).to_owned()
 }
 
 impl Executor for Program {

@@ -229,33 +229,71 @@ fn names_make_no_lines_that_look_like_ours() {
     }
 }
 
+/// The same program in a directory of its own, with what is beside it there, and a document on tables.
+struct Alone {
+    place: Place,
+}
+
+impl Alone {
+    fn new() -> Self {
+        let place = Place::new();
+        place.write(
+            "tables.yaml",
+            "name: t\ntarget: {kind: datafusion, storage: {kind: files, directory: lake}}\nstages:\n\
+             - prepare: {tables: tpch, scale: 0.01}\n",
+        );
+        std::fs::hard_link(env!("CARGO_BIN_EXE_tidemark"), place.path("tidemark"))
+            .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_tidemark"), place.path("tidemark")).map(drop))
+            .unwrap();
+        Self { place }
+    }
+
+    /// Puts a program with the name of the query engine's beside it.
+    fn with(self, script: &str) -> Self {
+        let path = self.place.write("tidemark-lake", &format!("#!/bin/sh\n{script}\n"));
+        let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+        std::fs::set_permissions(&path, permissions).unwrap();
+        self
+    }
+
+    /// What a command says of the document.
+    fn tidemark(&self, command: &str) -> Output {
+        let mut program = std::process::Command::new(self.place.path("tidemark"));
+        program.args([command, "tables.yaml"]).current_dir(self.place.directory.path());
+        program.env("PATH", "").env("NO_COLOR", "1").env("TIDEMARK_STORE", self.place.path("results.db"));
+        Output::from(program.output().unwrap())
+    }
+}
+
 #[test]
 fn a_document_that_needs_the_query_engine_is_refused_where_it_is_missing() {
-    let place = Place::new();
-    let text = "name: t\ntarget: {kind: datafusion, storage: {kind: files, directory: lake}}\nstages:\n\
-                - prepare: {tables: tpch, scale: 0.01}\n";
-    let document = place.write("tables.yaml", text);
-    // The same program, with nothing beside it.
-    let alone = place.path("tidemark");
-    std::fs::hard_link(env!("CARGO_BIN_EXE_tidemark"), &alone)
-        .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_tidemark"), &alone).map(drop))
-        .unwrap();
-    for command in ["check", "run"] {
-        let mut command = {
-            let mut alone = std::process::Command::new(&alone);
-            alone.args([command, document.to_str().unwrap()]).env("PATH", "").env("NO_COLOR", "1");
-            alone.env("TIDEMARK_STORE", place.path("results.db"));
-            alone
-        };
-        let output = Output::from(command.current_dir(place.directory.path()).output().unwrap());
-        assert_eq!(output.code, 2, "{}", output.stderr);
+    let alone = Alone::new();
+    for (command, code) in [("check", 2), ("run", 3)] {
+        let output = alone.tidemark(command);
+        assert_eq!(output.code, code, "{}", output.stderr);
         assert!(
             output.stderr.contains("Queries on tables need the program `tidemark-lake`")
                 && output.stderr.contains("`make build`"),
             "{}",
             output.stderr
         );
-        assert_eq!(output.stdout, "");
     }
-    assert!(!place.path("lake").exists(), "nothing was begun");
+    assert!(!alone.place.path("lake").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_query_engine_that_does_not_fit_or_does_not_start_says_why() {
+    // A frame: 4 bytes of its length, 1 of its kind, and what it holds.
+    let other = r#"printf '\045\000\000\000\000{"protocol":1,"tidemark":"0.0.7-old"}'; read _"#;
+    let cases = [
+        (other, "is of Tidemark 0.0.7-old"),
+        ("echo 'no such library' >&2; exit 127", "ended with exit code 127: no such library"),
+        ("printf 'hello, world'; read _", "is too long"),
+    ];
+    for (script, sign) in cases {
+        let output = Alone::new().with(script).tidemark("run");
+        assert!(output.code != 0 && output.stderr.contains(sign), "{}: {}", output.code, output.stderr);
+        assert!(output.stderr.contains("tidemark-lake"), "{}", output.stderr);
+    }
 }
