@@ -17,7 +17,7 @@ use tidemark_measure::wire;
 
 /// How many inputs a target gets. Reading a document takes milliseconds where nothing is optimised.
 const SHORT: u64 = 20_000;
-const DOCUMENTS: u64 = 1_500;
+const DOCUMENTS: u64 = 500;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
