@@ -111,7 +111,7 @@ fn any_text_is_a_selector_or_an_error() {
 
 #[test]
 fn any_bytes_are_a_second_or_damaged() {
-    try_with("second", &files("fuzz/seeds/second", &[]), SHORT);
+    try_with("second", &files("fuzz/seeds/second", &[]), SHORT / 10);
 }
 
 #[test]
