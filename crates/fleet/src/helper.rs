@@ -37,6 +37,10 @@ const RUN: u64 = 1;
 /// How often the coordinator of a load is asked for instructions.
 const LISTEN: Duration = Duration::from_millis(50);
 
+/// How long a program may take to end a load that is to stop at once: what is in flight may take three seconds
+/// ([`EARLY_DRAIN_NS`](tidemark_load::thread_pool::EARLY_DRAIN_NS)).
+const STOPPING: Duration = Duration::from_secs(30);
+
 /// How long a program may take to end by itself when its run is over: it stops its servers and removes their files.
 const ENDING: Duration = Duration::from_secs(10);
 
@@ -251,7 +255,6 @@ impl Prepared for Ready {
 
 /// A program that was started. Ends when it is dropped.
 struct Running {
-    outlet: Outlet<ChildStdin>,
     clock: Clock,
     /// What it replies that is not about one work.
     replies: Receiver<Up>,
@@ -261,6 +264,7 @@ struct Running {
 /// What the thread that listens to a program shares with those that command it.
 struct Shared {
     name: &'static str,
+    outlet: Outlet<ChildStdin>,
     child: Mutex<Child>,
     /// Those that follow a work.
     works: Mutex<HashMap<u32, Sender<Event>>>,
@@ -295,9 +299,10 @@ impl Running {
         let (Some(input), Some(output), Some(errors)) = (input, output, errors) else {
             return Err(failed(&"it has no pipes"));
         };
-        let (outlet, mut output) = (Outlet::new(input), BufReader::new(output));
+        let mut output = BufReader::new(output);
         let shared = Arc::new(Shared {
             name,
+            outlet: Outlet::new(input),
             child: Mutex::new(child),
             works: Mutex::default(),
             gone: Mutex::default(),
@@ -308,7 +313,7 @@ impl Running {
             let shared = Arc::clone(&shared);
             std::thread::spawn(move || read_lines(errors, &shared))
         };
-        let greeted = outlet.message(begin).and_then(|()| pipe::read::<Hello>(&mut output));
+        let greeted = shared.outlet.message(begin).and_then(|()| pipe::read::<Hello>(&mut output));
         match greeted {
             Ok(Some(Arrived::Message(hello))) if hello == Hello::own() => {}
             Ok(Some(Arrived::Message(hello))) => {
@@ -321,6 +326,8 @@ impl Running {
                 ));
             }
             Ok(_) => {
+                // All that it wrote before it ended.
+                let _ = reading.join();
                 shared.listened(Ok(()));
                 return Err(shared.why_gone());
             }
@@ -333,16 +340,19 @@ impl Running {
         let listener = Arc::clone(&shared);
         std::thread::spawn(move || {
             let listened = listen(output, &listener, &sender);
+            if listened.is_err() {
+                listener.end();
+            }
             // All that it wrote before it ended.
             let _ = reading.join();
             listener.listened(listened);
         });
-        Ok(Self { outlet, clock: Clock::new(), replies, shared })
+        Ok(Self { clock: Clock::new(), replies, shared })
     }
 
     // A program that no longer reads is gone, which its listener notices.
     fn send(&self, down: &Down) {
-        let _ = self.outlet.message(down);
+        let _ = self.shared.outlet.message(down);
     }
 
     fn follow(&self, work: u32) -> Receiver<Event> {
@@ -382,11 +392,7 @@ impl Drop for Running {
 impl Shared {
     /// Nothing more comes from the program, and why.
     fn listened(&self, listened: Result<(), String>) {
-        let ended = match &listened {
-            Ok(()) => lock(&self.child).wait(),
-            Err(_) => self.reap(),
-        };
-        let why = match (listened, ended) {
+        let why = match (listened, self.reap()) {
             (Err(why), _) => why,
             (Ok(()), Ok(status)) => self.describe(status),
             (Ok(()), Err(error)) => format!("`{}` ended: {error}", self.name),
@@ -424,8 +430,9 @@ impl Shared {
         let _ = self.reap();
     }
 
-    /// Waits for its end, which it is forced to if it does not come soon.
+    /// Closes its input and waits for its end, which it is forced to if it does not come soon.
     fn reap(&self) -> std::io::Result<ExitStatus> {
+        self.outlet.close();
         let mut child = lock(&self.child);
         let end = Instant::now() + ENDING;
         loop {
@@ -519,6 +526,7 @@ impl Helper for Share {
             None => self.order(Order::End(StopRequest::Stop)),
         }
         let (mut ordered, mut window) = (StopRequest::None, None);
+        let mut stopped: Option<Instant> = start.is_none().then(Instant::now);
         let mut interval = Interval::new(0, self.actions);
         loop {
             match self.events.recv_timeout(LISTEN) {
@@ -537,6 +545,11 @@ impl Helper for Share {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(OpenError(running.why_gone())),
             }
+            if stopped.is_some_and(|at| at.elapsed() > STOPPING) {
+                running.shared.end();
+                let most = STOPPING.as_secs();
+                return Err(OpenError(format!("`{}` did not stop within {most} s", running.shared.name)));
+            }
             if start.is_none() {
                 continue;
             }
@@ -548,6 +561,7 @@ impl Helper for Share {
             if instruction.stop_request > ordered {
                 ordered = instruction.stop_request;
                 self.order(Order::End(ordered));
+                stopped = (ordered == StopRequest::Stop).then(Instant::now);
             }
         }
     }

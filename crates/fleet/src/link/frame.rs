@@ -161,16 +161,20 @@ const HEADER: usize = 8 + 8 + 8 + 4 + 4;
 pub(crate) fn read_second(bytes: &[u8]) -> Option<(u64, u64, Second)> {
     let (number, rest) = bytes.split_first_chunk::<8>()?;
     let (ack, rest) = rest.split_first_chunk::<8>()?;
-    let (run, rest) = rest.split_first_chunk::<8>()?;
+    Some((u64::from_le_bytes(*number), u64::from_le_bytes(*ack), read_bare_second(rest)?))
+}
+
+/// Parses a second of load that has no number: its run, stage and work, and its interval.
+pub(crate) fn read_bare_second(bytes: &[u8]) -> Option<Second> {
+    let (run, rest) = bytes.split_first_chunk::<8>()?;
     let (stage, rest) = rest.split_first_chunk::<4>()?;
     let (work, interval) = rest.split_first_chunk::<4>()?;
-    let second = Second {
+    Some(Second {
         run: u64::from_le_bytes(*run),
         stage: u32::from_le_bytes(*stage),
         work: u32::from_le_bytes(*work),
         interval: interval.to_vec(),
-    };
-    Some((u64::from_le_bytes(*number), u64::from_le_bytes(*ack), second))
+    })
 }
 
 /// The start of a text from the other side, made fit for a message.

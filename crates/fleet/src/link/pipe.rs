@@ -4,6 +4,7 @@
 //! and work.
 
 use super::client::FromController;
+use super::frame::read_bare_second;
 use super::{MESSAGE_MOST, SECOND_MOST};
 use crate::protocol::{Second, Up};
 use crossbeam_channel::Sender;
@@ -19,8 +20,8 @@ const SECOND: u8 = 1;
 /// Run, stage and work before a second of load, bytes.
 const SECOND_HEADER: usize = 8 + 4 + 4;
 
-/// What one side sends through.
-pub(crate) struct Outlet<W>(Mutex<W>);
+/// What one side sends through, until it closes it.
+pub(crate) struct Outlet<W>(Mutex<Option<W>>);
 
 /// What arrives.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ pub(crate) enum Arrived<T> {
 
 impl<W: Write> Outlet<W> {
     pub(crate) fn new(writer: W) -> Self {
-        Self(Mutex::new(writer))
+        Self(Mutex::new(Some(writer)))
     }
 
     /// Sends a message.
@@ -68,8 +69,14 @@ impl<W: Write> Outlet<W> {
         bytes.push(kind);
         parts.iter().for_each(|part| bytes.extend(*part));
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         writer.write_all(&bytes)?;
         writer.flush()
+    }
+
+    /// Sends nothing more, which the other side sees.
+    pub(crate) fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -95,23 +102,12 @@ pub(crate) fn read<T: DeserializeOwned>(reader: &mut impl Read) -> io::Result<Op
     match kind {
         JSON => Ok(Some(Arrived::Message(serde_json::from_slice(&body)?))),
         SECOND => {
-            let second = second(&body).ok_or_else(|| invalid("a second of load is too short".into()))?;
+            let second =
+                read_bare_second(&body).ok_or_else(|| invalid("a second of load is too short".into()))?;
             Ok(Some(Arrived::Second(second)))
         }
         other => Err(invalid(format!("there are no messages of kind {other}"))),
     }
-}
-
-fn second(bytes: &[u8]) -> Option<Second> {
-    let (run, rest) = bytes.split_first_chunk::<8>()?;
-    let (stage, rest) = rest.split_first_chunk::<4>()?;
-    let (work, interval) = rest.split_first_chunk::<4>()?;
-    Some(Second {
-        run: u64::from_le_bytes(*run),
-        stage: u32::from_le_bytes(*stage),
-        work: u32::from_le_bytes(*work),
-        interval: interval.to_vec(),
-    })
 }
 
 /// The clock that processes of one machine share: `CLOCK_MONOTONIC`, clock_gettime(2).

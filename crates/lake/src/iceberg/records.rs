@@ -171,7 +171,7 @@ impl ManifestFile {
 }
 
 impl DataFile {
-    /// A Parquet file of which no statistics are known.
+    /// A Parquet file of which no statistics are known. Lists of none are for readers that expect a list (pyiceberg 0.12).
     pub(crate) fn new(content: DataContentType, path: String, records: i64, bytes: i64) -> Self {
         Self {
             content,
@@ -179,6 +179,12 @@ impl DataFile {
             file_format: PARQUET.to_owned(),
             record_count: records,
             file_size_in_bytes: bytes,
+            column_sizes: Some(Vec::new()),
+            value_counts: Some(Vec::new()),
+            null_value_counts: Some(Vec::new()),
+            nan_value_counts: Some(Vec::new()),
+            lower_bounds: Some(Vec::new()),
+            upper_bounds: Some(Vec::new()),
             ..Self::default()
         }
     }
