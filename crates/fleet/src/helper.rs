@@ -313,8 +313,9 @@ impl Running {
             let shared = Arc::clone(&shared);
             std::thread::spawn(move || read_lines(errors, &shared))
         };
-        let greeted = shared.outlet.message(begin).and_then(|()| pipe::read::<Hello>(&mut output));
-        match greeted {
+        // Of a program that has ended already, reading shows it.
+        let _ = shared.outlet.message(begin);
+        match pipe::read::<Hello>(&mut output) {
             Ok(Some(Arrived::Message(hello))) if hello == Hello::own() => {}
             Ok(Some(Arrived::Message(hello))) => {
                 shared.end();

@@ -336,7 +336,8 @@ fn a_limit_that_was_built_a_throttled_disk() {
 #[ignore = "needs root and network namespaces; `make test` runs it"]
 fn a_limit_that_was_built_a_slow_network() {
     let net = made!(Net::new(), "a network namespace");
-    let slow = format!("-n {} qdisc add dev eth0 root tbf rate 200mbit burst 256kb latency 50ms", net.tag);
+    // 19 objects a second: so many an unoptimised server takes on a busy machine too.
+    let slow = format!("-n {} qdisc add dev eth0 root tbf rate 40mbit burst 256kb latency 50ms", net.tag);
     if !call("tc", &slow) {
         return tidemark_testing::skip("the kernel has no traffic shaper");
     }
