@@ -394,7 +394,7 @@ impl Shared {
     /// Nothing more comes from the program, and why.
     fn listened(&self, listened: Result<(), String>) {
         let why = match (listened, self.reap()) {
-            (Err(why), _) => why,
+            (Err(why), _) => format!("{why}{}", self.last_words()),
             (Ok(()), Ok(status)) => self.describe(status),
             (Ok(()), Err(error)) => format!("`{}` ended: {error}", self.name),
         };
@@ -409,8 +409,7 @@ impl Shared {
             (None, Some(code)) => format!("ended with exit code {code}"),
             (None, None) => "ended".to_owned(),
         };
-        let lines = lock(&self.last_lines);
-        let said = if lines.is_empty() { String::new() } else { format!(": {}", lines.join(" ")) };
+        let said = self.last_words();
         let starved = self.killed.zip(killed_for_memory()).is_some_and(|(before, now)| now > before);
         let memory = match starved && status.signal() == Some(9) {
             true => {
@@ -420,6 +419,12 @@ impl Shared {
             false => "",
         };
         format!("`{}`, which carried the load out, {how}{said}{memory}", self.name)
+    }
+
+    /// What it wrote to its standard error last, after a colon; empty where it wrote nothing.
+    fn last_words(&self) -> String {
+        let lines = lock(&self.last_lines);
+        if lines.is_empty() { String::new() } else { format!(": {}", lines.join(" ")) }
     }
 
     fn why_gone(&self) -> String {
