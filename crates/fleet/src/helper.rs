@@ -15,7 +15,7 @@ use crate::protocol::{Down, Opened, Order, PackedPlan, Part, Second, Up, VERSION
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -62,7 +62,7 @@ struct Begin {
     threads: Option<u32>,
 }
 
-/// A program's first message.
+/// A program's first message: the versions of its protocol and of Tidemark.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Hello {
     protocol: u32,
@@ -82,7 +82,7 @@ pub struct Program {
     pub name: &'static str,
     /// The engine whose works it carries out.
     pub engine: &'static str,
-    /// What it is for, as the subject of a sentence: `Queries on tables`.
+    /// What it is for, as the subject of a sentence: `Loads on tables`.
     pub purpose: &'static str,
 }
 
@@ -93,7 +93,7 @@ impl Program {
         let mut directories: Vec<PathBuf> =
             own.as_deref().and_then(Path::parent).map(beside).into_iter().collect();
         let listed = std::env::var_os("PATH").unwrap_or_default();
-        // What the working directory has is somebody else's, as often as not.
+        // Anybody may have written to the working directory.
         directories.extend(std::env::split_paths(&listed).filter(|path| path.is_absolute()));
         let paths = directories.into_iter().map(|directory| directory.join(self.name));
         paths.into_iter().find(|path| path.is_file()).ok_or_else(|| {
@@ -222,7 +222,7 @@ impl Prepared for Ready {
                     if let Some((_, why)) = done.iter().find(|(work, _)| *work == part.work) {
                         return Carrier::Done(why.clone());
                     }
-                    Carrier::Helper(Box::new(Share {
+                    Carrier::Helper(Box::new(ProgramShare {
                         running: Arc::clone(&running),
                         stage: number,
                         work: part.work,
@@ -413,12 +413,11 @@ impl Shared {
         let starved = self.killed.zip(killed_for_memory()).is_some_and(|(before, now)| now > before);
         let memory = match starved && status.signal() == Some(9) {
             true => {
-                "; the kernel killed a process for want of memory meanwhile: give it more, or run fewer queries at once, or limit \
-                 theirs with `memory`"
+                "; meanwhile, the kernel killed a process because memory ran out: add memory, or reduce the load"
             }
             false => "",
         };
-        format!("`{}`, which carried the load out, {how}{said}{memory}", self.name)
+        format!("`{}` {how}{said}{memory}", self.name)
     }
 
     /// What it wrote to its standard error last, after a colon; empty where it wrote nothing.
@@ -492,7 +491,7 @@ fn read_lines(errors: ChildStderr, shared: &Shared) {
         let line = String::from_utf8_lossy(&line);
         let line: String = line.trim().chars().filter(|letter| !letter.is_control()).collect();
         let mut lines = lock(&shared.last_lines);
-        if !line.is_empty() && !line.starts_with("note: run with") {
+        if !line.is_empty() {
             lines.push(line);
         }
         let more = lines.len().saturating_sub(LAST_LINES);
@@ -508,7 +507,7 @@ fn killed_for_memory() -> Option<u64> {
 }
 
 /// A share of a work in a program.
-struct Share {
+struct ProgramShare {
     running: Arc<Running>,
     stage: u32,
     work: u32,
@@ -516,13 +515,13 @@ struct Share {
     events: Receiver<Event>,
 }
 
-impl Share {
+impl ProgramShare {
     fn order(&self, order: Order) {
         self.running.send(&Down::Order { run: RUN, stage: self.stage, work: Some(self.work), order });
     }
 }
 
-impl Helper for Share {
+impl Helper for ProgramShare {
     fn run(&self, coordinator: &mut dyn Coordinator) -> Result<Ending, OpenError> {
         let running = &self.running;
         let at_ns = |at: Instant| running.clock.at(at).max(0) as u64;
@@ -578,6 +577,8 @@ impl Helper for Share {
 /// # Errors
 /// One sentence, when nobody commands this process through its standard input and output.
 pub fn serve(registry: Registry) -> Result<(), String> {
+    // One line, as it ends up in a sentence of the other process.
+    std::panic::set_hook(Box::new(|panic| drop(writeln!(std::io::stderr(), "{panic}"))));
     let mut input = std::io::stdin();
     let Ok(Some(Arrived::Message(begin))) = pipe::read::<Begin>(&mut input) else {
         return Err("this program is started by `tidemark`, when a document needs it".into());

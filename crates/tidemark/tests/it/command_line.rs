@@ -1,6 +1,7 @@
 //! The command line itself: documents checked, refused, explained; pages and completions generated.
 
 use crate::common::{Output, Place, whitepaper};
+use tidemark_fleet::protocol::VERSION;
 
 #[test]
 fn check_says_what_will_happen_and_does_nothing() {
@@ -229,9 +230,6 @@ fn names_make_no_lines_that_look_like_ours() {
     }
 }
 
-/// The version of the messages between a program and the one for tables.
-const PROTOCOL: u32 = 4;
-
 /// The same program in a directory of its own, with what is beside it there, and a document on tables.
 struct Alone {
     place: Place,
@@ -276,7 +274,7 @@ fn a_document_that_needs_the_query_engine_is_refused_where_it_is_missing() {
         let output = alone.tidemark(command);
         assert_eq!(output.code, code, "{}", output.stderr);
         assert!(
-            output.stderr.contains("Queries on tables need the program `tidemark-lake`")
+            output.stderr.contains("Loads on tables need the program `tidemark-lake`")
                 && output.stderr.contains("`make build`"),
             "{}",
             output.stderr
@@ -290,7 +288,7 @@ fn a_query_engine_that_does_not_fit_or_does_not_start_says_why() {
     // A frame: 4 bytes of its length, 1 of its kind, and what it holds.
     let other = r#"printf '\045\000\000\000\000{"protocol":1,"tidemark":"0.0.7-old"}'; read _"#;
     let refusal = r#"{"refused":{"run":1,"reason":"the disk of tidemark-lake is gone"}}"#;
-    let hello = format!(r#"{{"protocol":{PROTOCOL},"tidemark":"{}"}}"#, env!("CARGO_PKG_VERSION"));
+    let hello = format!(r#"{{"protocol":{VERSION},"tidemark":"{}"}}"#, env!("CARGO_PKG_VERSION"));
     let frame = |text: &str| format!("printf '\\{:03o}\\000\\000\\000\\000%s' '{text}'", text.len());
     // It stays until its input ends, as the real one does.
     let refuses = format!("{}\n{}\nwhile read -r _; do :; done", frame(&hello), frame(refusal));
