@@ -45,11 +45,20 @@ impl Drop for Cluster {
     }
 }
 
+/// One cluster serves them all: each leaves it as it was, but for the last.
 #[test]
-#[ignore = "makes a Ceph cluster"]
-fn swift_verbs_work_on_a_real_gateway() {
+#[ignore = "makes a Ceph cluster; `make test` runs it"]
+fn verbs_work_on_a_real_gateway() {
     tidemark_testing::needs!(tidemark_testing::CEPH);
     let cluster = Cluster::up();
+    swift_verbs_work(&cluster);
+    s3_verbs_work(&cluster);
+    it_keeps_versions_and_none_are_left(&cluster);
+    it_locks_objects_and_lets_them_go(&cluster);
+    it_encrypts_and_is_named_where_it_does_not(&cluster);
+}
+
+fn swift_verbs_work(cluster: &Cluster) {
     let target = cluster.swift();
     let job = |target: &Swift| Job { target: Target::Swift(target.clone()), actions: actions(&[Verb::Get]) };
     println!("server: {:?}", preflight(&job(&target), None));
@@ -124,11 +133,7 @@ fn swift_verbs_work_on_a_real_gateway() {
     }
 }
 
-#[test]
-#[ignore = "makes a Ceph cluster"]
-fn s3_verbs_work_on_a_real_gateway() {
-    tidemark_testing::needs!(tidemark_testing::CEPH);
-    let cluster = Cluster::up();
+fn s3_verbs_work(cluster: &Cluster) {
     let target = cluster.s3();
     let check = |target: S3, bucket| {
         let job = Job { target: Target::S3(target), actions: actions(&[Verb::Get]) };
@@ -211,11 +216,7 @@ fn s3_verbs_work_on_a_real_gateway() {
 const KEY: &str = "dGlkZW1hcmsncyBrZXkgb2YgdGVzdHMsIG5vdCBhIG8=";
 const OTHER_KEY: &str = "dGlkZW1hcmsncyBrZXkgb2YgdGVzdHMsIGFub3RoZXI=";
 
-#[test]
-#[ignore = "makes a Ceph cluster"]
-fn a_real_gateway_encrypts_and_one_that_does_not_is_named() {
-    tidemark_testing::needs!(tidemark_testing::CEPH);
-    let cluster = Cluster::up();
+fn it_encrypts_and_is_named_where_it_does_not(cluster: &Cluster) {
     let range = Verb::GetRange { length: 10_000, object_bytes: 100_000 };
     let parts = Verb::PutMultipart { part_bytes: 5 << 20, parallel: 3 };
     let chunked = Verb::Put { chunked: true, if_absent: false };
@@ -273,11 +274,7 @@ fn a_real_gateway_encrypts_and_one_that_does_not_is_named() {
     }
 }
 
-#[test]
-#[ignore = "makes a Ceph cluster"]
-fn a_real_gateway_keeps_versions_and_none_are_left() {
-    tidemark_testing::needs!(tidemark_testing::CEPH);
-    let cluster = Cluster::up();
+fn it_keeps_versions_and_none_are_left(cluster: &Cluster) {
     let versioned = Verb::CreateContainer { keeps: Keeps::Versions };
     let plain = Verb::CreateContainer { keeps: Keeps::Latest };
     let clear = Verb::Clear { versions: true };
@@ -334,11 +331,7 @@ fn a_real_gateway_keeps_versions_and_none_are_left() {
     run.well(&empty, 2, 0, 0);
 }
 
-#[test]
-#[ignore = "makes a Ceph cluster"]
-fn a_real_gateway_locks_objects_and_lets_them_go() {
-    tidemark_testing::needs!(tidemark_testing::CEPH);
-    let cluster = Cluster::up();
+fn it_locks_objects_and_lets_them_go(cluster: &Cluster) {
     let create = |keeps| Verb::CreateContainer { keeps };
     let lock = |mode, validity_s| Verb::PutRetention { mode, validity_s };
     let governed = lock(Retention::Governance, 3600);

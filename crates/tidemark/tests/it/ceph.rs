@@ -4,9 +4,9 @@
 use crate::common::existing::{Bucket, alone_and_together};
 use crate::common::{Output, Place, Record, whitepaper};
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Lines};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, ChildStdout, Command};
 use std::time::{Duration, Instant};
 use tidemark_lab::{self as lab, Daemon, Lab, LabOptions};
 
@@ -187,18 +187,56 @@ fn signal(lab: &Lab, gateway: usize, signal: &str) {
     assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
 }
 
-/// SIGSTOP for 10 s inside a 20 s stage, as the issue has it.
+/// A run whose events are read while it goes on.
+struct Running {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    seen: Vec<String>,
+}
+
+impl Running {
+    fn start(place: &Place, document: &Path) -> Self {
+        let mut child = place.start(&["run", document.to_str().unwrap(), "--json"]);
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines, seen: Vec::new() }
+    }
+
+    /// Waits until a stage, counted from 0, has had a second.
+    fn wait_for_second_of(&mut self, stage: u64) {
+        let is_it = |line: &String| {
+            let event: Value = serde_json::from_str(line).unwrap();
+            event["event"] == "second" && event["stage"] == stage
+        };
+        while !self.seen.last().is_some_and(is_it) {
+            let line = self.lines.next().unwrap_or_else(|| panic!("no load: {:?}", self.seen));
+            self.seen.push(line.unwrap());
+        }
+    }
+
+    fn record(mut self) -> Record {
+        self.seen.extend(self.lines.map(Result::unwrap));
+        let output = self.child.wait_with_output().unwrap();
+        Record::from(&Output {
+            code: output.status.code().unwrap_or(-1),
+            stdout: self.seen.join("\n"),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        })
+    }
+}
+
+/// The main stage of the whitepaper's workload, after init and prepare.
+const MAIN: u64 = 2;
+
+/// SIGSTOP for 10 s inside the main stage.
 fn a_stopped_gateway_is_an_outage(lab: &Lab) {
     let place = Place::new();
-    let document = place.write("stop.xml", &whitepaper("", &s3(lab), 20));
-    let record = std::thread::scope(|scope| {
-        let running = scope.spawn(|| place.run(&document));
-        std::thread::sleep(Duration::from_secs(9));
-        signal(lab, 0, "-STOP");
-        std::thread::sleep(Duration::from_secs(10));
-        signal(lab, 0, "-CONT");
-        running.join().unwrap()
-    });
+    let document = place.write("stop.xml", &whitepaper("", &s3(lab), 15));
+    let mut running = Running::start(&place, &document);
+    running.wait_for_second_of(MAIN);
+    signal(lab, 0, "-STOP");
+    std::thread::sleep(Duration::from_secs(10));
+    signal(lab, 0, "-CONT");
+    let record = running.record();
     let silence = record.stage("main")["works"][0]["silence_ns"].as_u64().unwrap();
     assert!((9_000_000_000..13_000_000_000).contains(&silence), "{silence}");
     let outages = record.findings("outage");
@@ -266,18 +304,13 @@ fn a_wrong_key_is_refused(lab: &Lab) {
 /// SIGKILL in the main stage: it ends, in time, and nothing is called a success that was none.
 fn a_killed_gateway_is_a_failure(lab: &Lab) {
     let place = Place::new();
-    let document = place.write("kill.xml", &whitepaper("", &s3(lab), 15));
-    let child = place.start(&["run", document.to_str().unwrap(), "--json"]);
-    std::thread::sleep(Duration::from_secs(9));
+    let document = place.write("kill.xml", &whitepaper("", &s3(lab), 8));
+    let mut running = Running::start(&place, &document);
+    running.wait_for_second_of(MAIN);
     signal(lab, 0, "-KILL");
     let begun = Instant::now();
-    let output = child.wait_with_output().unwrap();
+    let record = running.record();
     assert!(begun.elapsed() < Duration::from_secs(300), "it must not hang");
-    let record = Record::from(&Output {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    });
     assert_eq!((record.code, record.state()), (1, "failed"));
     let read = record.operation("main", "read");
     assert!(read["ok"].as_u64().unwrap() > 0, "what was measured before stays");
@@ -389,24 +422,10 @@ fn a_gateway_killed_in_the_middle_of_streams_is_named(lab: &Lab, endpoints: &[St
         on(lab, &endpoints.join(","))
     );
     let document = place.write("streams.yaml", &text);
-    let mut child = place.start(&["run", document.to_str().unwrap(), "--json"]);
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let is_first_second = |line: &String| {
-        let event: Value = serde_json::from_str(line).unwrap();
-        event["event"] == "second" && event["stage"] == 1
-    };
-    let mut seen: Vec<String> = Vec::new();
-    while !seen.last().is_some_and(is_first_second) {
-        seen.push(lines.next().unwrap_or_else(|| panic!("no load: {seen:?}")));
-    }
+    let mut running = Running::start(&place, &document);
+    running.wait_for_second_of(1);
     signal(lab, 1, "-KILL");
-    seen.extend(lines);
-    let output = child.wait_with_output().unwrap();
-    let record = Record::from(&Output {
-        code: output.status.code().unwrap_or(-1),
-        stdout: seen.join("\n"),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    });
+    let record = running.record();
     assert_eq!(record.state(), "completed", "{}", record.value["findings"]);
     let made = record.stage("prepare")["works"][0]["endpoints"].as_array().unwrap();
     assert!(
