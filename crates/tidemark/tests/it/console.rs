@@ -6,27 +6,21 @@ use std::path::Path;
 use std::process::Command;
 use tidemark_embedded::{EmbeddedOptions, EmbeddedServer};
 use tidemark_measure::kind::OperationClass;
-use tidemark_measure::record::{Operation, Run, Second, SecondOfOperation, Stage, State, Work};
+use tidemark_measure::record::{Operation, Run, Stage, State, Work};
 use tidemark_measure::tally::Tally;
 use tidemark_store::{Figures, Listing, Store};
 
-/// A short run with a minute of seconds.
+/// A short run, as far as lists show it.
 fn run(number: u64) -> Run {
     let mut tally = Tally { ok: 1_000 + number, bytes: 4_096_000, ..Tally::default() };
     tally.response.record_many(1_000_000 + number, 1_000);
     let operation =
         Operation { class: OperationClass::Read, label: "read".into(), tally, ..Operation::default() };
-    let second = |index| Second {
-        index,
-        operations: vec![SecondOfOperation { ok: 17, ..SecondOfOperation::default() }],
-        ..Second::default()
-    };
     let work = Work {
         name: "main".into(),
         workers: 8,
         window_end_ns: 60_000_000_000,
         operations: vec![operation],
-        series: (0..60).map(second).collect(),
         ..Work::default()
     };
     let stage =
