@@ -16,6 +16,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tidemark_load::engine::OpenError;
+use tidemark_sandbox::SandboxError;
 
 /// How often jobs are looked up; until there are some, at every look.
 const LOOK: Duration = Duration::from_secs(1);
@@ -48,7 +49,13 @@ impl Children {
         command.args(process.sections.iter().map(|section| format!("--section={section}")));
         command.arg("-").envs(process.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(text).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(failed)?;
+        let mut child = match fio.is_confined() {
+            true => process.sandbox.spawn(&mut command).map_err(|error| match error {
+                SandboxError::Start(error) => failed(error),
+                other => OpenError(other.to_string()),
+            })?,
+            false => command.spawn().map_err(failed)?,
+        };
         let pipes = (child.stdout.take(), child.stderr.take());
         let pid = Pid::from_child(&child);
         self.0.push(Running { child, pid, status: None, jobs: HashMap::new(), looked: Instant::now() });

@@ -343,7 +343,7 @@ fn work(
     let mut labels: Vec<(Action, f64, String)> = Vec::new();
     for job in all() {
         let directions = job.directions().unwrap_or_default().into_iter().filter(|(_, share)| *share > 0.0);
-        let reads_back = job.verifies_afterwards().then_some((Action::Read, 0.0));
+        let reads_back = job.reads_back().then_some((Action::Read, 0.0));
         for (action, share) in directions.chain(reads_back).chain(job.sync().map(|sync| (sync, 0.0))) {
             if !labels.iter().any(|(known, ..)| *known == action) {
                 labels.push((action, share, options(job)));
@@ -388,6 +388,8 @@ fn work(
             buffers: distinct(all().filter_map(Job::buffers)),
             reads_back: all().any(Job::verifies_afterwards),
             images: distinct(all().filter_map(Job::image)),
+            on_files: all().all(Job::on_files),
+            remote: distinct(all().filter_map(Job::remote)),
         }),
         labels: labels.into_iter().map(label).collect(),
         allowed_failures_per_million: 0,

@@ -33,6 +33,12 @@ pub struct FioFile {
     /// The images of a Ceph cluster that it works on; their sizes are not known.
     #[serde(default)]
     pub images: Vec<Volume>,
+    /// Whether it works on files and devices of this machine.
+    #[serde(default)]
+    pub on_files: bool,
+    /// What it works on over the network, where nobody can look: `nbd:nbd://127.0.0.1/disk`.
+    #[serde(default)]
+    pub remote: Vec<String>,
 }
 
 impl FioFile {

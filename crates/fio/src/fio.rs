@@ -20,6 +20,7 @@ use tidemark_plan::policy::Policy;
 use tidemark_plan::yaml::context::Context;
 use tidemark_plan::yaml::environment::Environment;
 use tidemark_plan::yaml::scope::Scope;
+use tidemark_sandbox::Sandbox;
 
 /// The engine's name.
 pub const NAME: &str = "fio";
@@ -83,11 +84,11 @@ impl Engine for Fio {
 
     fn rehearse(&self, plan: &Plan) -> Result<(), String> {
         let works = plan.stages.iter().flat_map(|stage| &stage.works);
-        let mut texts: Vec<&str> =
-            works.filter_map(|work| work.job.get::<FioFile>()).map(|file| &*file.text).collect();
-        texts.dedup();
+        let files: Vec<&FioFile> = works.filter_map(|work| work.job.get()).collect();
         match Program::find() {
-            Ok(program) => texts.into_iter().try_for_each(|text| program.parse(text)),
+            Ok(program) => {
+                files.chunk_by(|one, other| one.text == other.text).try_for_each(|same| agree(&program, same))
+            }
             Err(_) => Ok(()),
         }
     }
@@ -99,6 +100,23 @@ impl Engine for Fio {
     fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {
         prepare::prepare(plan, setup)
     }
+}
+
+/// Refuses jobs of one file where fio names a file or device that its reader has not seen, and so no guard would look at.
+fn agree(program: &Program, jobs: &[&FioFile]) -> Result<(), String> {
+    let Some(first) = jobs.first() else { return Ok(()) };
+    let own: Vec<&PathBuf> = jobs.iter().flat_map(|job| &job.paths).collect();
+    let named = program.parse(&first.text)?;
+    // What jobs name that work elsewhere is no path, and fio does not say whose a name is.
+    let unseen = named.iter().find(|path| !own.contains(path));
+    let Some(unseen) = unseen.filter(|_| jobs.iter().all(|job| job.on_files)) else { return Ok(()) };
+    let own: Vec<String> = own.iter().map(|path| path.display().to_string()).collect();
+    Err(format!(
+        "fio would open {}, and Tidemark reads {} from the job file: write the name out with one `filename=` in the job's own section, without \
+         `directory=`",
+        unseen.display(),
+        if own.is_empty() { "no file".to_owned() } else { own.join(", ") }
+    ))
 }
 
 /// What job files do to what is stored is fio's business.
@@ -117,6 +135,8 @@ impl Forecaster for Unknown {
 impl External for Fio {
     fn find(&self) -> Result<tidemark_block::Program, String> {
         let program = Program::find().map_err(|error| error.to_string())?;
+        // Its job files are our own: where the kernel has no sandbox, they name nothing else either.
+        let program = if Sandbox::is_supported().is_ok() { program } else { program.unconfined() };
         Ok(tidemark_block::Program { description: program.description(), process: Arc::new(program) })
     }
 

@@ -5,6 +5,7 @@
 
 mod ways;
 
+use crate::domain;
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -17,6 +18,7 @@ use tidemark_measure::pick::Part;
 use tidemark_measure::rng;
 use tidemark_measure::think::Think;
 use tidemark_plan::plan;
+use tidemark_sandbox::Sandbox;
 use ways::{Mix, percent};
 
 /// One fio process.
@@ -30,6 +32,8 @@ pub struct Process {
     pub environment: Vec<(String, OsString)>,
     /// Where the mirror is not exact, in whole sentences.
     pub remarks: Vec<String>,
+    /// Where it may write.
+    pub sandbox: Sandbox,
 }
 
 /// The processes that do what a native work would do: one per client; of a prefill, one per volume.
@@ -111,7 +115,8 @@ fn fill(work: &plan::Work, job: &Job, space: u64) -> Result<Process, OpenError> 
     }
     let remarks =
         vec!["fio filled the volumes, one process per volume; it reports no latency of end_fsync.".into()];
-    Ok(Process { text: options.0, sections: Vec::new(), environment, remarks })
+    let sandbox = domain::of_volume(volume, true, true);
+    Ok(Process { text: options.0, sections: Vec::new(), environment, remarks, sandbox })
 }
 
 /// The job of one client.
@@ -148,7 +153,9 @@ fn load(work: &plan::Work, job: &Job, part: Part, mix: &Mix) -> Result<Process, 
     }
     content(&mut options, job);
     latencies(&mut options);
-    Ok(Process { text: options.0, sections: Vec::new(), environment, remarks })
+    let writes = job.actions.iter().any(|action| action.changes());
+    let sandbox = domain::of_volume(volume, writes, false);
+    Ok(Process { text: options.0, sections: Vec::new(), environment, remarks, sandbox })
 }
 
 fn volume(job: &Job, space: u64) -> Result<&Volume, OpenError> {

@@ -85,8 +85,11 @@ impl<'a> Account<'a> {
 
     /// The jobs of a report that are this work's: all of a client's process, or those that fio calls by its name.
     fn jobs<'d>(&self, document: &'d Document) -> impl Iterator<Item = &'d Job> + use<'d, '_, 'a> {
-        let name = self.is_of_file.then_some(&self.work.name);
-        document.jobs.iter().filter(move |job| name.is_none_or(|name| job.jobname == *name))
+        document.jobs.iter().filter(|job| self.has(job))
+    }
+
+    fn has(&self, job: &Job) -> bool {
+        !self.is_of_file || job.jobname == self.work.name
     }
 
     fn snapshot<'d>(&self, jobs: impl Iterator<Item = &'d Job>) -> Snapshot {
@@ -96,6 +99,20 @@ impl<'a> Account<'a> {
     /// Whether fio reports several of its jobs as one, so that nobody knows what each of them did.
     fn is_summed_up(&self, document: &Document) -> bool {
         self.is_of_file && self.jobs(document).count() < self.work.load.workers as usize
+    }
+
+    /// What a job did that its file does not ask for, as Tidemark reads it: it is in no figure.
+    fn strays(&self, job: &Job) -> Option<String> {
+        let unexpected = [Action::Read, Action::Write, Action::Trim].into_iter().find_map(|action| {
+            let count = import::done(job, action);
+            (count > 0 && self.position(action).is_none()).then_some((count, action))
+        });
+        let (count, action) = unexpected?;
+        let name = &job.jobname;
+        Some(format!(
+            "fio reports {count} operations ({}) of job {name}, which does none as Tidemark reads its file: they are in no figure",
+            action.name()
+        ))
     }
 
     fn position(&self, action: Action) -> Option<usize> {
@@ -185,6 +202,9 @@ impl<'a> Ledger<'a> {
         let mut outcomes = Vec::new();
         for index in 0..self.accounts.len() {
             let (mut outcome, failures) = self.outcome(index, statuses, interrupted);
+            if let Some(stray) = self.strays(index).filter(|_| outcome.given_up.is_empty()) {
+                outcome.given_up = stray;
+            }
             let account = &mut self.accounts[index];
             for failure in failures {
                 charge(&mut outcome.tallies, &failure);
@@ -205,6 +225,23 @@ impl<'a> Ledger<'a> {
             outcome.longest_gap = account.seconds.longest_gap;
         }
         Ok(outcomes)
+    }
+
+    /// What fio reports that has no place in the results of a work; jobs without any work count for the first one.
+    fn strays(&self, index: usize) -> Option<String> {
+        let account = &self.accounts[index];
+        let reports = || self.reports.iter().flatten();
+        let own = reports().flat_map(|report| account.jobs(report)).find_map(|job| account.strays(job));
+        let is_placed = |job: &Job| self.accounts.iter().any(|account| account.has(job));
+        let lost =
+            || reports().flat_map(|report| &report.jobs).find(|job| !is_placed(job) && !is_untouched(job));
+        own.or_else(|| {
+            let job = lost().filter(|_| index == 0)?;
+            Some(format!(
+                "fio reports a job {} that Tidemark does not find in the file: it is in no figure",
+                job.jobname
+            ))
+        })
     }
 
     /// Whether fio failed before it did anything: then what it said is the answer.

@@ -6,6 +6,7 @@
 //! | what does a job file say? | `document`, [`FioFile`] |
 //! | what may a job file do that came over the network? | `policy` |
 //! | what is guarded, and what runs a stage? | `prepare` |
+//! | where may fio write? | `domain` |
 //! | is there a fio, and which engines has it? | [`program`] |
 //! | what is a native cell in fio's words? | [`jobfile`] |
 //! | what did fio write? | [`json`] |
@@ -16,6 +17,7 @@
 
 mod children;
 mod document;
+mod domain;
 mod file;
 mod fio;
 mod formats;

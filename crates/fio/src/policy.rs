@@ -118,7 +118,7 @@ pub(crate) fn check(policy: &Policy, who: &str, file: &FioFile) -> Result<(), St
     let (mut global, sections) = (InForce::default(), ini::sections(&file.text, &mut Vec::new()));
     for section in &sections {
         // fio takes every name that begins so for the global section.
-        let begins = section.name.get(..GLOBAL.len()).is_some_and(|start| start.eq_ignore_ascii_case(GLOBAL));
+        let begins = section.is_global();
         if begins && section.name.len() > GLOBAL.len() {
             return Err(format!("{who}: fio would take [{}] for [{GLOBAL}]: rename it", section.name));
         }

@@ -5,14 +5,15 @@ use crate::file::FioFile;
 use crate::program::Program;
 use crate::rbd;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tidemark_block::guard::{self, Intent};
+use tidemark_block::guard::{self, GuardError, Intent};
 use tidemark_block::job::{Cache, Place, Volume};
 use tidemark_block::method::{Method, Touch};
 use tidemark_measure::record::{Note, Proof};
 use tidemark_plan::engine::{Carrier, Engine as _, Prepared, Setup, StageWorks};
 use tidemark_plan::plan::Plan;
+use tidemark_sandbox::{Sandbox, SandboxError};
 
 /// The engine ready for one run.
 struct Ready {
@@ -27,9 +28,14 @@ pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prep
     (setup.ready)(program.description());
     let files: Vec<&FioFile> =
         plan.stages.iter().flat_map(|stage| &stage.works).filter_map(|work| work.job.get()).collect();
+    let program = match Sandbox::is_supported() {
+        Ok(()) => program,
+        Err(reason) => unconfined(program, &files, setup.allow_destroy, &reason)?,
+    };
     for (volume, intent) in guarded(&files) {
         let allow = setup.allow_destroy;
-        let checked = match volume.place {
+        let checked = match &volume.place {
+            Place::Device(path) if is_character(path) => character(&volume, intent, allow),
             Place::Rbd(_) if !intent.destroys() => Ok(format!("RBD image {}", volume.name())),
             Place::Rbd(_) => {
                 let found = rbd::find(&volume).map_err(|error| error.to_string())?;
@@ -40,7 +46,37 @@ pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prep
         };
         (setup.ready)(checked.map_err(|error| error.to_string())?);
     }
+    for file in files.iter().filter(|file| file.actions.iter().any(|action| action.destroys())) {
+        let is_allowed =
+            |name: &&String| setup.allow_destroy.iter().any(|one| one.as_os_str() == name.as_str());
+        if let Some(name) = file.remote.iter().find(|name| !is_allowed(name)) {
+            return Err(format!(
+                "{name} would be overwritten, and Tidemark cannot examine what it holds; add `--allow-destroy {name}` to overwrite it anyway"
+            ));
+        }
+    }
     Ok(Box::new(Ready { program: Arc::new(program), method: None }))
+}
+
+/// fio without a sandbox, where the kernel has none: somebody must have named everything that it opens.
+fn unconfined(
+    program: Program,
+    files: &[&FioFile],
+    allowed: &[PathBuf],
+    reason: &SandboxError,
+) -> Result<Program, String> {
+    let paths = files.iter().flat_map(|file| file.paths.iter().chain(&file.buffers));
+    let unnamed: Vec<String> = paths
+        .filter(|path| !allowed.contains(path))
+        .map(|path| format!("--allow-destroy {}", path.display()))
+        .collect();
+    if unnamed.is_empty() {
+        return Ok(program.unconfined());
+    }
+    Err(format!(
+        "{reason}; so fio could write to what Tidemark has not examined. If nothing on this machine is lost by that, run it with {}",
+        unnamed.join(" ")
+    ))
 }
 
 /// The distinct devices and images that jobs name, the files and devices that their buffers are mapped from, and what is
@@ -67,8 +103,24 @@ fn at(path: &Path) -> Volume {
     Volume { place: if is_device(&path) { Place::Device(path) } else { Place::File(path) }, size: 0 }
 }
 
+/// Looks at a character device: what it holds is known to its driver alone.
+fn character(volume: &Volume, intent: Intent, allow: &[PathBuf]) -> Result<String, GuardError> {
+    if intent.destroys() && !guard::is_allowed(volume, allow) {
+        let reason = "Tidemark cannot examine what a character device holds".into();
+        return Err(GuardError::Precious { path: volume.name(), reason, intent });
+    }
+    Ok(format!("character device {}", volume.name()))
+}
+
+fn is_character(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_char_device())
+}
+
+/// Whether a path is a device in which something may be stored. Character devices are: NVMe's `/dev/ng0n1`, SCSI's `/dev/sg0`.
 fn is_device(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device())
+    let Ok(found) = std::fs::metadata(path) else { return false };
+    let kind = found.file_type();
+    kind.is_block_device() || (kind.is_char_device() && !tidemark_sandbox::is_harmless(path))
 }
 
 impl Prepared for Ready {

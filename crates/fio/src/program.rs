@@ -18,6 +18,8 @@ const OLDEST: Version = Version { major: 3, minor: 0 };
 pub struct Program {
     path: PathBuf,
     version: Version,
+    /// Whether the kernel keeps it from writing to what was not examined.
+    confined: bool,
 }
 
 /// A version of fio.
@@ -86,14 +88,24 @@ impl Program {
         match version(&stderr) {
             None => Err(FioError::Broken { path, reason: format!("`--version` prints `{}`", stderr.trim()) }),
             Some(version) if version < OLDEST => Err(FioError::TooOld { path, version }),
-            Some(version) => Ok(Self { path, version }),
+            Some(version) => Ok(Self { path, version, confined: true }),
         }
     }
 
     /// One for tests that run nothing.
     #[cfg(test)]
     pub(crate) fn stand_in() -> Self {
-        Self { path: "/nonexistent/fio".into(), version: OLDEST }
+        Self { path: "/nonexistent/fio".into(), version: OLDEST, confined: true }
+    }
+
+    /// The same program without its sandbox: whatever it opens, it may write to.
+    pub fn unconfined(self) -> Self {
+        Self { confined: false, ..self }
+    }
+
+    /// Whether the kernel keeps it in a sandbox.
+    pub(crate) fn is_confined(&self) -> bool {
+        self.confined
     }
 
     /// Where it is.
@@ -111,22 +123,25 @@ impl Program {
         format!("fio {} at {}", self.version, self.path.display())
     }
 
-    /// Has it read a job file without running it.
+    /// Has it read a job file without running it: the files and devices that its options name, as it joins them. Files that have no name
+    /// in the options are not among them: it names those when it runs.
     ///
     /// # Errors
     /// What it objects to, in its own words.
-    pub fn parse(&self, text: &str) -> Result<(), String> {
+    pub fn parse(&self, text: &str) -> Result<Vec<PathBuf>, String> {
         let failed = |error: std::io::Error| format!("{} cannot be run: {error}", self.path.display());
         let mut file = tempfile::tempfile().map_err(failed)?;
         file.write_all(text.as_bytes()).and_then(|()| file.rewind()).map_err(failed)?;
         let mut command = Command::new(&self.path);
-        let output = command.args(["--parse-only", "-"]).stdin(file).output().map_err(failed)?;
+        command.args(["--parse-only", "--debug=file", "-"]).stdin(file);
+        let output = command.output().map_err(failed)?;
         if output.status.success() {
-            return Ok(());
+            return Ok(added(&String::from_utf8_lossy(&output.stdout)));
         }
         let mut heard = Stderr::default();
         for pipe in [&output.stdout, &output.stderr] {
-            String::from_utf8_lossy(pipe).lines().for_each(|line| heard.hear(line));
+            let text = String::from_utf8_lossy(pipe);
+            text.lines().filter(|line| !is_debugging(line)).for_each(|line| heard.hear(line));
         }
         Err(format!("fio {} does not accept the job file: {}", self.version, heard.words()))
     }
@@ -140,6 +155,21 @@ impl Program {
         let names = stderr.lines().filter(|line| line.starts_with(char::is_whitespace));
         Ok(names.map(|line| line.trim().to_owned()).filter(|name| !name.is_empty()).collect())
     }
+}
+
+/// Whether a line is one of `--debug=file`.
+fn is_debugging(line: &str) -> bool {
+    line.starts_with("file ") || line.starts_with("fio: set debug option")
+}
+
+/// The names in `file     4711  file 0x7faec7567110 "/tmp/name" added at 0` (fio's `__add_file`).
+fn added(text: &str) -> Vec<PathBuf> {
+    let name = |line: &str| {
+        let (begin, _) = line.rsplit_once("\" added at ")?;
+        let (head, name) = begin.split_once(" \"")?;
+        (is_debugging(line) && head.contains(" file 0x")).then(|| PathBuf::from(name))
+    };
+    text.lines().filter_map(name).collect()
 }
 
 fn say(path: &Path, argument: &str) -> Result<String, FioError> {
@@ -171,6 +201,14 @@ mod tests {
         assert_eq!(read("fio-3.42-8-gdeadbee-dirty").as_deref(), Some("3.42"));
         assert_eq!(read("fio 3.33"), None);
         assert!(version("fio-2.21").unwrap() < OLDEST && version("fio-3.0").unwrap() >= OLDEST);
+    }
+
+    #[test]
+    fn names_are_those_that_it_has_joined() {
+        let text = "fio: set debug option file\nfile     2669  dup files: 0\nfile     2669  add file /loopX\n\
+                    file     2669  file 0x7faec7567110 \"/dev//loopX\" added at 0\n\
+                    file     2669  file 0x7faec7567110 \"a \"b\" added at 1\" added at 1\nother \"x\" added at 2\n";
+        assert_eq!(added(text), [Path::new("/dev/loopX"), Path::new("a \"b\" added at 1")]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Runs works through fio: processes started, followed report by report, ended by the user or a timeout.
 
 use crate::children::Children;
+use crate::domain;
 use crate::file::FioFile;
 use crate::jobfile::{self, Process};
 use crate::json::{Document, Piece, Stream};
@@ -77,6 +78,7 @@ fn prepare(fio: &Program, works: &[&Work]) -> Result<Vec<Process>, OpenError> {
             true => Ok(vec![Process {
                 text: first.text.to_string(),
                 sections: first.sections.to_vec(),
+                sandbox: domain::of_files(files.iter().copied()),
                 ..Process::default()
             }]),
             false => Err(OpenError("works of different job files cannot share one fio process".into())),

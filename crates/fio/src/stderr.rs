@@ -73,7 +73,10 @@ impl Stderr {
             () if says("Operation not supported") => {
                 " (polled completion requires a device that supports it)"
             }
-            () if says("Permission denied") => " (run as a user with access to it)",
+            () if says("Permission denied") => {
+                " (fio may write only to what Tidemark has examined: name the file or device with `filename=` in the job's section; \
+                 if it is named there, run as a user with access to it)"
+            }
             () if says("No such file") => " (create it, or correct the path)",
             () if says("Invalid argument") => {
                 " (direct I/O requires sizes and offsets that are multiples of the device's block size, usually 512 or 4096)"

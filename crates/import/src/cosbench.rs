@@ -14,6 +14,7 @@ use crate::number::{count, moment, ms, number, percent, quantity};
 use crate::sheet::{Row, Sheet};
 use crate::source::Source;
 use document::Document;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use tidemark_measure::kind::{OperationClass, WorkKind};
 use tidemark_measure::record::{Example, Note, Operation, Reported, Run, Stage, State, Work};
@@ -32,11 +33,13 @@ const PERCENTILES: [(&str, f64); 6] = [
 /// Reads a workload's directory, or all of those in an archive, in their order.
 pub(crate) fn archive(directory: &Path, options: &Options) -> Result<Vec<Run>, String> {
     if let Some(table) = table_of(directory) {
-        return workload(&Source::read(&table)?, options).map(|run| vec![run]);
+        return workload(&Source::found(&table)?, options).map(|run| vec![run]);
     }
     let mut numbered: Vec<(u64, PathBuf)> = Vec::new();
     let entries = std::fs::read_dir(directory).map_err(|error| format!("cannot be read: {error}"))?;
-    for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
+    // A link may lead out of the archive.
+    let is_directory = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    for path in entries.flatten().filter(is_directory).map(|entry| entry.path()) {
         let name = file_name(&path);
         let digits = name.strip_prefix('w').and_then(|rest| rest.split('-').next());
         if let Some(number) = digits.and_then(|digits| digits.parse().ok()) {
@@ -49,7 +52,7 @@ pub(crate) fn archive(directory: &Path, options: &Options) -> Result<Vec<Run>, S
         let name = file_name(&path);
         match table_of(&path) {
             Some(table) => {
-                let read = Source::read(&table).and_then(|source| workload(&source, options));
+                let read = Source::found(&table).and_then(|source| workload(&source, options));
                 runs.push(read.map_err(|error| format!("{name}: {error}"))?);
             }
             None => empty.push(name),
@@ -70,7 +73,7 @@ pub(crate) fn archive(directory: &Path, options: &Options) -> Result<Vec<Run>, S
 /// The table of stages in a workload's directory.
 fn table_of(directory: &Path) -> Option<PathBuf> {
     let table = directory.join(format!("{}.csv", file_name(directory)));
-    table.is_file().then_some(table)
+    table.symlink_metadata().is_ok_and(|found| !found.is_dir()).then_some(table)
 }
 
 fn file_name(path: &Path) -> String {
@@ -118,7 +121,8 @@ pub(crate) fn workload(source: &Source, options: &Options) -> Result<Run, String
 
 /// Whether Tidemark wrote an archive, by its log's first line.
 fn is_tidemarks(directory: &Path) -> bool {
-    Source::read(&directory.join("workload.log")).is_ok_and(|log| log.text.starts_with("Written by Tidemark"))
+    Source::found(&directory.join("workload.log"))
+        .is_ok_and(|log| log.text.starts_with("Written by Tidemark"))
 }
 
 /// What the numbers are.

@@ -113,10 +113,22 @@ pub(crate) fn close(run: &mut Run) {
 /// numbers are still numbers.
 const MOST: u64 = 1 << 56;
 
-/// Refuses a run with numbers that cannot be.
+/// Refuses a run with numbers that cannot be, and with names that nobody gave.
 pub(crate) fn check(run: &Run) -> Result<(), String> {
     let is_sane = |numbers: &[u64]| numbers.iter().all(|number| *number <= MOST);
+    let named = |what: &str, name: &str| match name.len() {
+        length if length > LONGEST_NAME => Err(format!(
+            "a {what} has a name of {length} bytes; the limit is {LONGEST_NAME}: the file is damaged, or rename it"
+        )),
+        _ => Ok(()),
+    };
+    named("run", &run.name)?;
     for stage in &run.stages {
+        named("stage", &stage.name)?;
+        for work in &stage.works {
+            named("work", &work.name)?;
+            work.operations.iter().try_for_each(|operation| named("type of operation", &operation.label))?;
+        }
         let mut sane = is_sane(&[stage.started_ns, stage.ended_ns]);
         for work in &stage.works {
             sane &= is_sane(&[work.window_start_ns, work.window_end_ns, work.last_done_ns, work.started_ns]);
@@ -143,6 +155,22 @@ fn can_be(reported: &Reported) -> bool {
     let single = [reported.throughput, reported.bandwidth, reported.mean_ns].into_iter().flatten();
     let mut all = single.chain(reported.percentiles.iter().map(|(_, ns)| *ns));
     all.all(|number| (0.0..=MOST as f64).contains(&number))
+}
+
+/// The longest name of anything that is imported, bytes.
+const LONGEST_NAME: usize = 4096;
+
+/// Parts of a result, each with its latencies, beyond which a file is not read: they take some 300 KiB of memory each.
+const MOST_PARTS: usize = 500;
+
+/// Refuses a file with more parts than anybody compares.
+pub(crate) fn few_enough(what: &str, count: usize) -> Result<(), String> {
+    match count > MOST_PARTS {
+        true => {
+            Err(format!("contains {count} {what}; the limit is {MOST_PARTS}: split it into several files"))
+        }
+        false => Ok(()),
+    }
 }
 
 /// One operation second by second.

@@ -43,6 +43,7 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Run, String> {
     if document.jobs.is_empty() {
         return Err("contains no job: `jobs` is empty".into());
     }
+    draft::few_enough("jobs", document.jobs.len())?;
     document.jobs.iter().try_for_each(|job| sane::check(job, &document))?;
     let mut run = draft::run(&source.path, draft::name(source, options), &format);
     run.provenance.document = tidemark_plan::redact::redact(&job_file(&document));

@@ -1,5 +1,7 @@
 //! A file's text: bounded, and decompressed if need be.
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -22,9 +24,27 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Reads a file.
+    /// Reads the file that the user named, wherever it is.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
-        let file = File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+        Self::of(path, File::open(path))
+    }
+
+    /// Reads a file that was found beside another: whoever made the archive may have made it a link to a file of the user's.
+    pub(crate) fn found(path: &Path) -> Result<Self, String> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::LOOP) => return Err("is a symbolic link: an archive holds its files itself".into()),
+            Err(error) => return Err(format!("cannot be read: {error}")),
+        };
+        match file.metadata() {
+            Ok(metadata) if metadata.is_file() => Self::of(path, Ok(file)),
+            _ => Err("is not a regular file".into()),
+        }
+    }
+
+    fn of(path: &Path, file: std::io::Result<File>) -> Result<Self, String> {
+        let file = file.map_err(|error| format!("cannot be read: {error}"))?;
         let modified = file.metadata().ok().and_then(|metadata| metadata.modified().ok());
         let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let bytes = bounded(file).map_err(|error| error.sentence("cannot be read"))?;
@@ -122,6 +142,18 @@ mod tests {
         let source = Source::read(&path).unwrap();
         assert_eq!((source.text.as_str(), source.stem().as_str()), ("hello\nhello\n", "two"));
         assert!(source.modified_unix_ns > 0);
+    }
+
+    #[test]
+    fn what_was_found_is_read_only_where_it_is_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        std::fs::write(path("file"), "text").unwrap();
+        std::os::unix::fs::symlink(path("file"), path("link")).unwrap();
+        assert_eq!(Source::found(&path("file")).unwrap().text, "text");
+        assert_eq!(Source::read(&path("link")).unwrap().text, "text", "the user named it");
+        assert!(Source::found(&path("link")).err().unwrap().contains("symbolic link"));
+        assert!(Source::found(directory.path()).err().unwrap().contains("not a regular file"));
     }
 
     #[test]

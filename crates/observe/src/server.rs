@@ -20,7 +20,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::convert::Infallible;
 use std::future::ready;
 use std::io;
@@ -31,15 +31,12 @@ use std::time::{Duration, Instant, SystemTime};
 use subtle::ConstantTimeEq as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-/// Connections served at a time; more are closed.
+/// Connections served at a time.
 const MAX_CONNECTIONS: usize = 64;
-
-/// Of these, from one address.
-const MAX_OF_ONE: usize = MAX_CONNECTIONS / 2;
 
 /// Characters of a token, at least: as many as nobody guesses.
 const SHORTEST_TOKEN: usize = 16;
@@ -100,31 +97,39 @@ struct Shared {
 /// What is known of those who connect.
 #[derive(Default)]
 struct Clients {
-    /// Connections of each address.
-    connections: HashMap<IpAddr, usize>,
+    /// How many have connected.
+    count: u64,
+    /// Connections by number, the oldest first: whose each is, and what ends it.
+    connections: BTreeMap<u64, (IpAddr, Arc<Notify>)>,
     /// How many wrong tokens each address has sent, and since when they count.
     wrong: HashMap<IpAddr, (u32, Instant)>,
 }
 
 impl Clients {
-    /// Whether an address may have another connection, which it has then.
-    fn enter(&mut self, address: IpAddr) -> bool {
-        let own = self.connections.entry(address).or_default();
-        *own += 1;
-        let may = *own <= MAX_OF_ONE;
-        if !may {
-            self.leave(address);
+    /// A place for a connection. Where there is none, the oldest one of the address that has most of them ends, so that connections
+    /// which only wait keep nobody out.
+    fn enter(&mut self, address: IpAddr) -> (u64, Arc<Notify>) {
+        if self.connections.len() >= MAX_CONNECTIONS
+            && let Some(oldest) = self.oldest_of_the_busiest()
+            && let Some((_, ends)) = self.connections.remove(&oldest)
+        {
+            ends.notify_one();
         }
-        may
+        self.count += 1;
+        let ends = Arc::new(Notify::new());
+        self.connections.insert(self.count, (address, Arc::clone(&ends)));
+        (self.count, ends)
     }
 
-    fn leave(&mut self, address: IpAddr) {
-        if let Some(own) = self.connections.get_mut(&address) {
-            *own -= 1;
-            if *own == 0 {
-                self.connections.remove(&address);
-            }
-        }
+    fn oldest_of_the_busiest(&self) -> Option<u64> {
+        let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        self.connections.values().for_each(|(address, _)| *counts.entry(*address).or_default() += 1);
+        let (busiest, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+        self.connections.iter().find(|(_, (address, _))| *address == busiest).map(|(number, _)| *number)
+    }
+
+    fn leave(&mut self, number: u64) {
+        self.connections.remove(&number);
     }
 
     /// Counts a wrong token.
@@ -232,22 +237,20 @@ fn sample(options: &Options, shared: &Shared, stopped: &Stop) {
 async fn accept(listener: TcpListener, shared: &Arc<Shared>, stop: impl Fn() -> bool) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     while !stop() {
         match timeout(POLL, listener.accept()).await {
             Ok(Ok((stream, peer))) => {
                 let address = peer.ip().to_canonical();
-                if let Ok(permit) = Arc::clone(&room).try_acquire_owned()
-                    && lock(&shared.clients).enter(address)
-                {
-                    let shared = Arc::clone(shared);
-                    tokio::spawn(async move {
-                        let _permit = permit;
+                let (number, ends) = lock(&shared.clients).enter(address);
+                let shared = Arc::clone(shared);
+                tokio::spawn(async move {
+                    let served = timeout(CONNECTION_LIMIT, connection(stream, address, &shared));
+                    tokio::select! {
                         // A client that breaks off or takes too long learns of it by itself.
-                        let _ended = timeout(CONNECTION_LIMIT, connection(stream, address, &shared)).await;
-                        lock(&shared.clients).leave(address);
-                    });
-                }
+                        _ended = served => lock(&shared.clients).leave(number),
+                        () = ends.notified() => {}
+                    }
+                });
             }
             // Too many files are open, for example.
             Ok(Err(_)) => sleep(POLL).await,

@@ -44,8 +44,8 @@ impl Failure {
     }
 
     /// What the server refused, by its SQLSTATE (PostgreSQL documentation, appendix A).
-    pub fn refused(code: [u8; 5], text: String) -> Self {
-        Self { code: Some(code), ..Self::new(fault_of_state(code), text) }
+    pub fn refused(code: [u8; 5], text: &str) -> Self {
+        Self { code: Some(code), ..Self::new(fault_of_state(code), words(text)) }
     }
 
     /// Whether the transaction has had no effect and may succeed if it is done again.
@@ -62,7 +62,7 @@ impl Failure {
     /// Its code and its words, and what to do about it where that is not the words' own affair.
     pub fn describe(&self) -> String {
         let said = match self.code.as_ref().and_then(|code| std::str::from_utf8(code).ok()) {
-            Some(code) => format!("{code} {}", self.text),
+            Some(code) => format!("{} {}", words(code), self.text),
             None => self.text.to_string(),
         };
         match self.advice() {
@@ -97,6 +97,30 @@ impl From<Broken> for Failure {
     }
 }
 
+/// Most characters that are kept of what a server says.
+const MOST_WORDS: usize = 300;
+
+/// What a server says, for people: one line of bounded length, so that it cannot pass for lines of our own.
+pub(crate) fn words(text: &str) -> String {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let mut whole = text.split(breaks).map(str::trim).filter(|part| !part.is_empty());
+    let mut line = String::new();
+    for part in &mut whole {
+        let left = MOST_WORDS.saturating_sub(line.chars().count());
+        if left == 0 {
+            break;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(part.chars().take(left));
+    }
+    if text.chars().count() > MOST_WORDS {
+        line.push('…');
+    }
+    line
+}
+
 /// The class of an SQLSTATE. CockroachDB uses the same; other databases map their codes to these.
 fn fault_of_state(code: [u8; 5]) -> Fault {
     match &code {
@@ -125,8 +149,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_a_server_says_is_one_line_of_bounded_length() {
+        let told = Failure::refused(*b"28000", "no\r\nVALID  fake \u{1b}[2J\u{2028}more").to_string();
+        assert_eq!(told, "28000 no VALID  fake [2J more");
+        let long = Failure::refused(*b"28000", &"Z\n".repeat(1_000_000)).to_string();
+        assert!(long.chars().count() < 620 && long.ends_with('…'), "{}", long.len());
+    }
+
+    #[test]
     fn states_have_classes_and_only_conflicts_are_tried_again() {
-        let of = |code: &[u8; 5]| Failure::refused(*code, "words".into());
+        let of = |code: &[u8; 5]| Failure::refused(*code, "words");
         for (code, fault, again) in [
             (b"40001", Fault::Serialization, true),
             (b"40P01", Fault::Deadlock, true),

@@ -17,9 +17,9 @@ pub(crate) struct Section<'a> {
 }
 
 impl Section<'_> {
-    /// Whether its options hold for the sections after it.
+    /// Whether its options hold for the sections after it: fio takes every name that begins so, in whatever case, for it.
     pub(crate) fn is_global(&self) -> bool {
-        self.name.eq_ignore_ascii_case(GLOBAL)
+        self.name.get(..GLOBAL.len()).is_some_and(|start| start.eq_ignore_ascii_case(GLOBAL))
     }
 }
 

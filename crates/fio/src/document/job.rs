@@ -17,24 +17,32 @@ const MOST_NAMES: u64 = 1024;
 /// The longest name of a file that Linux takes, bytes.
 const LONGEST_PATH: usize = 4096;
 
-/// Engines that work on the files and devices that the job names.
-const FILE_ENGINES: [&str; 16] = [
-    "psync",
-    "sync",
-    "vsync",
-    "pvsync",
-    "pvsync2",
-    "io_uring",
-    "io_uring_cmd",
-    "libaio",
-    "posixaio",
-    "mmap",
-    "sg",
-    "splice",
-    "mtd",
-    "falloc",
-    "ftruncate",
-    "e4defrag",
+/// Engines that leave the files and devices of this machine alone: all others are taken to work on those that the job names.
+const ELSEWHERE: [&str; 13] = [
+    "null",
+    "cpuio",
+    "net",
+    "netsplice",
+    "rdma",
+    "rbd",
+    "rados",
+    "http",
+    "nbd",
+    "libhdfs",
+    "libiscsi",
+    "gfapi",
+    "gfapi_async",
+];
+
+/// Engines that write to stores over the network, with the options that say to which.
+const REMOTE: [(&str, &[&str]); 7] = [
+    ("rados", &["clustername", "pool"]),
+    ("http", &["http_host", "filename"]),
+    ("nbd", &["uri"]),
+    ("libhdfs", &["namenode", "hostname", "port"]),
+    ("libiscsi", &["filename"]),
+    ("gfapi", &["brick", "volume"]),
+    ("gfapi_async", &["brick", "volume"]),
 ];
 
 /// Engines that wait for each operation, whatever the `iodepth`.
@@ -46,8 +54,8 @@ pub fn waits_for_each(engine: &str) -> bool {
 }
 
 /// Options whose values Tidemark must know, and so looks variables up in.
-pub(super) const NUMBERS: [&str; 6] =
-    ["numjobs", "iodepth", "runtime", "ramp_time", "rwmixread", "rwmixwrite"];
+pub(super) const NUMBERS: [&str; 8] =
+    ["numjobs", "iodepth", "runtime", "ramp_time", "rwmixread", "rwmixwrite", "nrfiles", "nr_files"];
 
 /// The value of an environment variable, if it is set. fio inherits them all.
 pub(crate) type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
@@ -101,26 +109,38 @@ impl<'a> Job<'a> {
         if waits_for_each(self.engine()) { 1 } else { self.number(&["iodepth"]).unwrap_or(1) }
     }
 
-    /// Whether fio reads back what it has written, when all of that is done.
-    pub(super) fn verifies_afterwards(&self) -> bool {
+    /// Whether fio reads back what it has written: when all of that is done, or on the way (`verify_backlog`).
+    pub(super) fn reads_back(&self) -> bool {
         let only_writes =
             self.directions().is_some_and(|all| all.iter().all(|(action, _)| *action == Action::Write));
-        let verifies = self.value(&["verify"]).is_some() && self.on(&["do_verify"]) != Some(false);
-        only_writes && verifies && self.number(&["verify_backlog"]).unwrap_or(0) == 0
+        only_writes && self.value(&["verify"]).is_some() && self.on(&["do_verify"]) != Some(false)
     }
 
-    /// The name under which fio reports it.
+    /// Whether it does so when all is written.
+    pub(super) fn verifies_afterwards(&self) -> bool {
+        self.reads_back() && self.number(&["verify_backlog"]).unwrap_or(0) == 0
+    }
+
+    /// The name under which fio reports it: a `name` of the section's own. One in `[global]` it forgets.
     pub(super) fn shown(&self) -> &'a str {
-        self.value(&["name"]).filter(|name| !name.is_empty()).unwrap_or(self.section)
+        let own = self.own.iter().rev().find(|setting| setting.name == "name").map(|setting| setting.value);
+        own.filter(|name| !name.is_empty()).unwrap_or(self.section)
     }
 
+    /// The engine by its first name: what follows a colon is a part of it or its path, and every name that begins as Linux's own
+    /// asynchronous I/O is that (fio's `str_ioengine_external_cb` and `find_ioengine`).
     pub(super) fn engine(&self) -> &'a str {
-        self.value(&["ioengine"]).unwrap_or("psync")
+        let name = self.value(&["ioengine"]).unwrap_or("psync");
+        let name = name.split(':').next().unwrap_or(name);
+        match name.starts_with("aio") || name.starts_with("linuxaio") {
+            true => "libaio",
+            false => name,
+        }
     }
 
     /// Whether it works on files or devices of this machine.
     pub(super) fn on_files(&self) -> bool {
-        FILE_ENGINES.contains(&self.engine())
+        !ELSEWHERE.contains(&self.engine())
     }
 
     /// `rw` without its suffix (`:8`), fio's default without `rw`.
@@ -130,8 +150,13 @@ impl<'a> Job<'a> {
 
     /// What it does: the directions in which it moves data with their shares in percent. `None`: an unknown `rw`.
     pub(super) fn directions(&self) -> Option<Vec<(Action, f64)>> {
-        let write = self.number(&["rwmixwrite"]).map(|write| 100_u64.saturating_sub(write));
-        let read = write.or_else(|| self.number(&["rwmixread"])).unwrap_or(50).min(100) as f64;
+        // Each sets both shares, so that the last one counts.
+        let last = self.setting(&["rwmixread", "rwmixwrite"]).map(|setting| setting.name);
+        let read = match last {
+            Some("rwmixwrite") => 100_u64.saturating_sub(self.number(&["rwmixwrite"]).unwrap_or(50)),
+            _ => self.number(&["rwmixread"]).unwrap_or(50),
+        };
+        let read = read.min(100) as f64;
         Some(match self.pattern() {
             "read" | "randread" => vec![(Action::Read, 100.0)],
             "write" | "randwrite" => vec![(Action::Write, 100.0)],
@@ -192,19 +217,25 @@ impl<'a> Job<'a> {
             return Ok(Vec::new());
         }
         let directories = self.value(&["directory"]).map_or_else(|| vec![String::new()], names);
-        let files = match self.value(&["filename"]) {
-            Some(value) => names(value),
-            None => self.default_names()?,
-        };
+        // Each line adds to those before it, `[global]` ones included.
+        let lines = self.settings().filter(|setting| setting.name == "filename");
+        let mut files: Vec<String> = lines.flat_map(|setting| names(setting.value)).collect();
+        if files.is_empty() {
+            files = self.default_names()?;
+        }
         if directories.len().saturating_mul(files.len()) as u64 > MOST_NAMES {
             return Err(format!("names {} files in {} directories", files.len(), directories.len()));
         }
         if directories.iter().chain(&files).any(|name| name.len() > LONGEST_PATH) {
             return Err(format!("names a file with more than {LONGEST_PATH} bytes"));
         }
+        // fio joins the two as texts: a name that begins with `/` does not replace the directory.
         let joined = |directory: &String| {
-            let directory = PathBuf::from(directory);
-            files.iter().map(move |file| directory.join(file)).collect::<Vec<_>>()
+            let one = |file: &String| match directory.is_empty() {
+                true => PathBuf::from(file),
+                false => PathBuf::from(format!("{directory}/{file}")),
+            };
+            files.iter().map(one).collect::<Vec<_>>()
         };
         let paths = directories.iter().flat_map(joined);
         Ok(paths.filter(|path| !path.to_string_lossy().contains('$')).collect())
@@ -227,18 +258,31 @@ impl<'a> Job<'a> {
         Some(Volume { place: Place::Rbd(Rbd { conf: None, user, pool, image }), size: 0 })
     }
 
+    /// What it works on over the network, where its guard cannot look: the engine and what says where.
+    pub(super) fn remote(&self) -> Option<String> {
+        let engine = self.engine();
+        let (_, options) = REMOTE.iter().find(|(name, _)| *name == engine)?;
+        let named = options.iter().filter_map(|option| self.value(&[option]));
+        Some(named.fold(engine.to_owned(), |name, value| format!("{name}:{value}")))
+    }
+
     fn default_names(&self) -> Result<Vec<String>, String> {
+        let count = |names: &[&str]| self.number(names).unwrap_or(1).clamp(1, MOST_NAMES);
+        let of_files = count(&["nrfiles", "nr_files"]);
+        // A section that is named as a device is that device, where it is there: fio's `exists_and_not_regfile`.
+        if of_files == 1 && std::fs::metadata(self.section).is_ok_and(|found| !found.is_file()) {
+            return Ok(vec![self.section.to_owned()]);
+        }
         let format = self.value(&["filename_format"]).unwrap_or(FILE_NAMES);
-        // Each keyword may stand for the whole name of the job.
-        if format.len().saturating_mul(self.shown().len().max(1)) > LONGEST_PATH * LONGEST_PATH {
+        // Each keyword may stand for the whole name of the section.
+        if format.len().saturating_mul(self.section.len().max(1)) > LONGEST_PATH * LONGEST_PATH {
             return Err(format!("names a file with more than {LONGEST_PATH} bytes"));
         }
-        let count = |names: &[&str]| self.number(names).unwrap_or(1).clamp(1, MOST_NAMES);
         let pairs = (0..count(&["numjobs"]))
-            .flat_map(|job| (0..count(&["nrfiles"])).map(move |file| (job, file)))
+            .flat_map(|job| (0..of_files).map(move |file| (job, file)))
             .take(MOST_NAMES as usize);
         let name = |(job, file): (u64, u64)| {
-            let named = format.replace("$jobname", self.shown()).replace("$jobnum", &job.to_string());
+            let named = format.replace("$jobname", self.section).replace("$jobnum", &job.to_string());
             named.replace("$filenum", &file.to_string())
         };
         let mut names: Vec<String> = Vec::new();

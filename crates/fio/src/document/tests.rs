@@ -210,3 +210,43 @@ fn all_works_of_a_file_share_its_text() {
     let packed = serde_json::to_string(first).unwrap();
     assert_eq!(&serde_json::from_str::<FioFile>(&packed).unwrap(), first, "it travels as it did");
 }
+
+/// The files and devices of a job file's first work.
+fn paths(text: &str) -> Vec<String> {
+    let plan = read(text).unwrap().0;
+    file(&plan.stages[0].works[0]).paths.iter().map(|path| path.display().to_string()).collect()
+}
+
+#[test]
+fn files_are_those_that_fio_opens() {
+    assert_eq!(paths("[j]\ndirectory=/data\nfilename=/x\nrw=write\n"), ["/data//x"]);
+    assert_eq!(paths("[global]\nfilename=/a\n[j]\nfilename=/b:/c\nfilename=/d\n"), ["/a", "/b", "/c", "/d"]);
+    assert_eq!(paths("[j]\nnr_files=2\n"), ["j.0.0", "j.0.1"]);
+    assert_eq!(paths("[/dev/null]\nrw=write\n"), ["/dev/null"], "the section names a device");
+    assert_eq!(paths("[globalx]\nfilename=/a\n[j]\n"), ["/a"]);
+    assert_eq!(paths("[GLOBAL]\nfilename=/a\n[j]\n"), ["/a"]);
+    for engine in ["aio", "linuxaio", "aiofoo", "psync:x", "a-later-one"] {
+        assert_eq!(paths(&format!("[j]\nioengine={engine}\nfilename=/a\n")), ["/a"], "{engine}");
+    }
+    assert_eq!(paths("[j]\nioengine=null\nfilename=/a\n"), Vec::<String>::new());
+    let plan = read("[j]\nioengine=rbd:x\nrbdname=user-1\nrw=write\n").unwrap().0;
+    assert_eq!(file(&plan.stages[0].works[0]).images.len(), 1);
+    let plan = read("[j]\nioengine=nbd\nuri=nbd://127.0.0.1/disk\nrw=write\n").unwrap().0;
+    assert_eq!(file(&plan.stages[0].works[0]).remote, ["nbd:nbd://127.0.0.1/disk"]);
+}
+
+#[test]
+fn the_last_share_of_a_mix_counts_and_names_in_global_do_not() {
+    let actions = |text: &str| {
+        let plan = read(text).unwrap().0;
+        file(&plan.stages[0].works[0]).actions.clone()
+    };
+    let both = [Action::Read, Action::Write];
+    assert_eq!(actions("[j]\nrw=randrw\nrwmixwrite=0\nrwmixread=0\n"), [Action::Write]);
+    assert_eq!(actions("[global]\nrwmixwrite=0\n[j]\nrw=randrw\nrwmixread=30\n"), both);
+    assert_eq!(actions("[j]\nrw=randrw\nrwmixread=0\nrwmixwrite=0\n"), [Action::Read]);
+    assert_eq!(actions("[j]\nrw=write\nverify=crc32c\nverify_backlog=32\n"), [Action::Write, Action::Read]);
+    let name = |text: &str| read(text).unwrap().0.stages[0].works[0].name.clone();
+    assert_eq!(name("[global]\nname=x\n[j]\n"), "j");
+    assert_eq!(name("[j]\nname=own\n"), "own");
+}

@@ -153,3 +153,14 @@ fn what_is_read_back_comes_after_what_is_written() {
     assert_eq!((read.first_sent_ns, read.last_done_ns), (3_000 * MS, 5_000 * MS));
     assert!(outcome.remarks.iter().any(|remark| remark.contains("both phases")));
 }
+
+#[test]
+fn what_fio_reports_and_nobody_expected_is_named() {
+    let reads = of("[mix]\nrw=randread\nfdatasync=10\n");
+    let outcome = settle_of(&reads, mix(), &[], 0).unwrap();
+    assert!(outcome.given_up.contains("operations (write) of job mix"), "{}", outcome.given_up);
+    let other = of("[other]\nrw=randrw\nfdatasync=10\n");
+    let outcome = settle_of(&other, mix(), &[], 0).unwrap();
+    assert!(outcome.given_up.contains("a job mix that Tidemark does not find"), "{}", outcome.given_up);
+    assert_eq!(settle(mix(), &[], 0).unwrap().given_up, "");
+}

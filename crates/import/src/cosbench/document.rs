@@ -49,7 +49,7 @@ pub(super) struct Operation {
 impl Document {
     /// Reads the document in a workload's directory, and its text.
     pub(super) fn beside(directory: &Path) -> Option<(Self, String)> {
-        let source = FILES.iter().find_map(|file| Source::read(&directory.join(file)).ok())?;
+        let source = FILES.iter().find_map(|file| Source::found(&directory.join(file)).ok())?;
         Some((Self::read(&source.text), source.text))
     }
 

@@ -20,7 +20,7 @@ pub(super) fn read(directory: &Path, stage: &mut Stage) -> Result<Option<Note>, 
     if stage.id.contains(['/', '\\']) || !path.is_file() {
         return Ok(None);
     }
-    let source = Source::read(&path).map_err(|error| format!("{}.csv: {error}", stage.id))?;
+    let source = Source::found(&path).map_err(|error| format!("{}.csv: {error}", stage.id))?;
     let rows = Rows::new(&source.text, ',').collect::<Result<Vec<_>, _>>();
     let rows = rows.map_err(|error| format!("{}.csv: {error}", stage.id))?;
     let operations = stage.works.iter().map(|work| work.operations.len()).sum();

@@ -158,16 +158,33 @@ fn who_guesses_tokens_has_to_wait() {
 }
 
 #[test]
-fn one_address_does_not_have_all_connections() {
+fn a_crowd_that_only_waits_gives_way_to_whoever_comes() {
     let mut clients = Clients::default();
-    let [one, other] = [1, 2].map(|last| IpAddr::from([192, 0, 2, last]));
-    assert_eq!((0..MAX_CONNECTIONS).filter(|_| clients.enter(one)).count(), MAX_OF_ONE);
-    assert!(clients.enter(other) && !clients.enter(one));
-    clients.leave(one);
-    assert!(clients.enter(one));
-    (0..MAX_OF_ONE).for_each(|_| clients.leave(one));
-    clients.leave(other);
-    assert!(clients.connections.is_empty());
+    let [crowd, other] = [1, 2].map(|last| IpAddr::from([192, 0, 2, last]));
+    let (own, _) = clients.enter(other);
+    let waiting: Vec<u64> = (0..2 * MAX_CONNECTIONS).map(|_| clients.enter(crowd).0).collect();
+    assert_eq!(clients.connections.len(), MAX_CONNECTIONS);
+    assert!(clients.connections.contains_key(&own), "the crowd gives way to itself");
+    assert!(!clients.connections.contains_key(&waiting[0]), "the oldest first");
+    clients.leave(own);
+    clients.leave(own);
+    assert_eq!(clients.connections.len(), MAX_CONNECTIONS - 1);
+}
+
+#[test]
+fn requests_are_answered_beside_many_that_never_end() {
+    let server = Server::start(Some("a-token-that-is-long"));
+    let mut crowd = Vec::new();
+    for _ in 0..4 {
+        for _ in 0..MAX_CONNECTIONS {
+            let mut one = TcpStream::connect(server.address).unwrap();
+            one.write_all(b"GET /samples HTTP/1.1\r\nHost: ").unwrap();
+            crowd.push(one);
+        }
+        let reply = server
+            .ask("GET /samples HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a-token-that-is-long\r\n\r\n");
+        assert_eq!(&reply[9..12], "200");
+    }
 }
 
 /// What a run sees of a node at this address.

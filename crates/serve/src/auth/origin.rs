@@ -3,7 +3,7 @@
 //! A server on loopback is reached by every page that the user's browser shows: by name, once that name points to
 //! 127.0.0.1 (DNS rebinding), so the `Host` has to be this machine's, or on other addresses no name that somebody else may
 //! have made up; and blindly, by a form that is sent here, so
-//! an `Origin` has to be ours. With tokens, only what a cookie vouches for needs the second.
+//! an `Origin` has to be ours. With tokens, only what a cookie or a remembered password vouches for needs the second.
 
 use crate::answer::ApiError;
 use axum::http::request::Parts;
@@ -50,8 +50,7 @@ impl Gate {
             return Err(ApiError::new(StatusCode::FORBIDDEN, message));
         }
         let changes = !matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
-        let vouched_by_header = parts.headers.contains_key(header::AUTHORIZATION);
-        let matters = self.open || (changes && !vouched_by_header);
+        let matters = self.open || (changes && !has_bearer(&parts.headers));
         match origin(&parts.headers) {
             Some(origin) if matters && !self.is_ours(&origin, host.as_deref()) => Err(ApiError::new(
                 StatusCode::FORBIDDEN,
@@ -92,6 +91,15 @@ impl Gate {
         host.is_some_and(|host| origin == format!("{scheme}://{host}"))
             || self.origins.iter().any(|own| own == origin)
     }
+}
+
+/// Whether the request has what no page can make a browser send unasked. Browsers add cookies and `Basic` by themselves, so those
+/// vouch for the user and not for the page.
+fn has_bearer(headers: &HeaderMap) -> bool {
+    let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    given
+        .and_then(|value| value.split_once(' '))
+        .is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
 }
 
 /// A host without its port.

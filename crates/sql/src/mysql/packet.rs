@@ -162,7 +162,7 @@ pub(super) fn failure(payload: &[u8]) -> Failure {
         // Before the session has begun there is no state.
         _ => (*b"HY000", rest),
     };
-    let failure = Failure::refused(state, format!("{code} {}", without_values(code, state, words)));
+    let failure = Failure::refused(state, &format!("{code} {}", without_values(code, state, words)));
     Failure { fault: fault(code).unwrap_or(failure.fault), lost: ends_connection(code), ..failure }
 }
 

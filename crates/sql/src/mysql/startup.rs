@@ -2,7 +2,7 @@
 
 use super::Connection;
 use super::packet::{self, malformed};
-use crate::failure::Failure;
+use crate::failure::{Failure, words};
 use crate::job::{Endpoint, Target, Tls};
 use crate::server::Server;
 use bytes::{BufMut as _, BytesMut};
@@ -160,16 +160,29 @@ fn head(capabilities: u32, out: &mut BytesMut) {
     out.put_bytes(0, 23);
 }
 
-/// Goes on until the server believes who we are.
+/// Goes on until the server believes who we are. A server may ask once for another way to prove it, once for the proof in full, and
+/// say once that it knows the proof (MySQL manual, "Authentication Phase"): one that asks again would keep us for ever.
 async fn authenticate(
     connection: &mut Connection,
     target: &Target,
     mut plugin: String,
     secret: bool,
 ) -> Result<(), Failure> {
+    let (mut switched, mut known, mut asked) = (false, false, false);
     loop {
         let payload = connection.packet().await?;
         let payload = &connection.stream.input[payload];
+        let again = match payload {
+            [0xfe, _, ..] => std::mem::replace(&mut switched, true),
+            [0x01, 0x03] => std::mem::replace(&mut known, true),
+            [0x01, 0x04] => std::mem::replace(&mut asked, true),
+            _ => false,
+        };
+        if again {
+            return Err(Failure::malformed(
+                "the server asks for the same step of authentication again and again",
+            ));
+        }
         match payload {
             [0x00, ..] => return Ok(()),
             [0xff, ..] => return Err(Failure { lost: true, ..packet::failure(payload) }),
@@ -219,7 +232,8 @@ fn proof(plugin: &str, nonce: &[u8], target: &Target) -> Result<Vec<u8>, Failure
         }
         other => {
             let text = format!(
-                "the server asks for a way to authenticate that Tidemark lacks ({other}): make the user with {SHA256} or {SHA1}"
+                "the server asks for a way to authenticate that Tidemark lacks ({}): make the user with {SHA256} or {SHA1}",
+                words(other)
             );
             Err(Failure::lost(Fault::Denied, text))
         }
@@ -229,7 +243,7 @@ fn proof(plugin: &str, nonce: &[u8], target: &Target) -> Result<Vec<u8>, Failure
 /// The password itself: only over TLS, or on this machine.
 fn plain(target: &Target, secret: bool) -> Result<Vec<u8>, Failure> {
     if !secret {
-        let text = "the server wants the password itself, which is only sent over TLS: set `tls: require` or `tls: verify`";
+        let text = "the server wants the password itself, which is only sent over TLS: set `tls: require` or `tls: verify-full`";
         return Err(Failure::lost(Fault::Denied, text));
     }
     let password = target.password.as_ref().map(|password| password.reveal().as_bytes()).unwrap_or_default();

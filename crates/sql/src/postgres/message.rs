@@ -77,7 +77,7 @@ pub(super) fn failure(body: &[u8]) -> Failure {
             _ => {}
         }
     }
-    let failure = Failure::refused(code, text.into_owned());
+    let failure = Failure::refused(code, &text);
     Failure { lost: matches!(severity, "FATAL" | "PANIC"), ..failure }
 }
 

@@ -57,10 +57,19 @@ pub(super) fn base(arguments: &Base, terminal: Terminal) -> Result<Exit, Stop> {
     .manifest();
     let operator = tidemark_operator::manifests(Install { namespace, image, class });
 
+    let listing = directory.join("kustomization.yaml");
+    if let Ok(found) = fs::read_to_string(&listing)
+        && !found.starts_with(include_str!("kustomization.yaml").lines().next().unwrap_or_default())
+    {
+        return Err(Stop::not_written(format!(
+            "{} was not made by `tidemark kubernetes base`: name another directory, or remove the file",
+            listing.display()
+        )));
+    }
     fs::create_dir_all(directory)
         .map_err(|error| Stop::not_written(format!("cannot make {}: {error}", directory.display())))?;
     write(&path, &format!("{controllers}{BETWEEN}{observers_own}\n"), 0o600)?;
-    write(&directory.join(".gitignore"), &format!("{ACCESS}\n"), 0o644)?;
+    ignore(&directory.join(".gitignore"))?;
     let mut resources = String::new();
     for part in parts {
         let (name, manifests) = match part {
@@ -73,7 +82,7 @@ pub(super) fn base(arguments: &Base, terminal: Terminal) -> Result<Exit, Stop> {
         let _ = writeln!(resources, "- {name}");
     }
     let listed = include_str!("kustomization.yaml").replace("{resources}\n", &resources);
-    write(&directory.join("kustomization.yaml"), &listed, 0o644)?;
+    write(&listing, &listed, 0o644)?;
 
     let shown = directory.display();
     terminal.remark(&format!("kubectl apply -f {shown}/{ACCESS} && kubectl apply -k {shown}"));
@@ -184,6 +193,21 @@ fn apart(manifests: &str) -> (String, String) {
     (secrets.join(BETWEEN), others.join(BETWEEN))
 }
 
+/// Keeps the file with secrets out of git, and whatever is kept out already.
+fn ignore(path: &Path) -> Result<(), Stop> {
+    let found = match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        text => {
+            text.map_err(|error| Stop::not_written(format!("cannot read {}: {error}", path.display())))?
+        }
+    };
+    if found.lines().any(|line| line.trim() == ACCESS) {
+        return Ok(());
+    }
+    let end = if found.is_empty() || found.ends_with('\n') { "" } else { "\n" };
+    write(path, &format!("{found}{end}{ACCESS}\n"), 0o644)
+}
+
 /// Writes a file that is new, or that has changed.
 fn write(path: &Path, text: &str, mode: u32) -> Result<(), Stop> {
     if fs::read_to_string(path).is_ok_and(|is| is == text) {
@@ -198,6 +222,19 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_out_of_git_already_stays_out() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join(".gitignore");
+        ignore(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "access.yaml\n");
+        fs::write(&path, "my-secrets/\n*.key").unwrap();
+        for _ in 0..2 {
+            ignore(&path).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "my-secrets/\n*.key\naccess.yaml\n");
+        }
+    }
 
     #[test]
     fn secrets_are_told_from_what_others_may_see() {

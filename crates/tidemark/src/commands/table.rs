@@ -144,9 +144,19 @@ fn measured(row: &Row<'_>) -> Vec<String> {
     cells
 }
 
+/// Most characters of a cell: names come from files of other tools, which may be of any length.
+const LONGEST_CELL: usize = 200;
+
+fn shortened(cell: &str) -> String {
+    match cell.char_indices().nth(LONGEST_CELL) {
+        None => cell.to_owned(),
+        Some(_) => cell.chars().take(LONGEST_CELL - 1).chain(['…']).collect(),
+    }
+}
+
 /// Rows in columns; the first `words` columns are flush left, the others right.
 pub(super) fn aligned(rows: &[Vec<String>], words: usize) -> String {
-    let shown = |row: &Vec<String>| row.iter().map(|cell| one_line(cell).into_owned()).collect();
+    let shown = |row: &Vec<String>| row.iter().map(|cell| shortened(&one_line(cell))).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

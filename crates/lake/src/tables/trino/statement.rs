@@ -21,9 +21,10 @@ const STATEMENT: &str = "/v1/statement";
 /// Time limit of telling a cluster that a statement is given up.
 const CANCEL: Duration = Duration::from_secs(5);
 
-/// Time limit and most rows of a [question](Coordinator::answer).
+/// Time limit, most rows and most bytes of a [question](Coordinator::answer): whoever asks one expects less by far.
 const QUESTION: Duration = Duration::from_secs(120);
 const MOST_ROWS: usize = 100_000;
+const MOST_BYTES: usize = 64 << 20;
 
 /// A coordinator, and what it is to give up.
 pub(crate) struct Coordinator {
@@ -91,14 +92,19 @@ impl Coordinator {
 
     /// The rows of a small answer.
     pub(crate) async fn answer(self: &Arc<Self>, sql: &str) -> Result<Vec<Row>, Failure> {
-        let mut rows: Vec<Row> = Vec::new();
+        let (mut rows, mut bytes): (Vec<Row>, usize) = (Vec::new(), 0);
         let mut connection = Connection::default();
         let running = self.run(&mut connection, sql, |reply| {
             reply.rows(|row| {
-                if rows.len() < MOST_ROWS {
+                bytes += row.iter().flatten().map(|cell| cell.len()).sum::<usize>();
+                if rows.len() <= MOST_ROWS && bytes <= MOST_BYTES {
                     rows.push(row.iter().map(|cell| cell.as_ref().map(ToString::to_string)).collect());
                 }
-            })
+            })?;
+            match rows.len() > MOST_ROWS || bytes > MOST_BYTES {
+                true => Err(format!("more than {MOST_ROWS} rows or {} MiB", MOST_BYTES >> 20)),
+                false => Ok(()),
+            }
         });
         match timeout(QUESTION, running).await {
             Ok(ran) => ran.map(|()| rows),

@@ -1,0 +1,191 @@
+//! Programs that the kernel lets write only where a guard has looked.
+//!
+//! A program such as fio opens what it takes its options to mean, and a guard examines what *we* take them to mean. Where the two
+//! differ, data that nobody examined is written over. A [`Sandbox`] closes that gap: the program runs in a Landlock domain
+//! (`landlock(7)`), in which every path that is not listed is refused with `EACCES`, whatever led the program there. Reading stays free,
+//! but for devices: a driver may take a command that writes from a descriptor that is open for reading.
+
+use landlock::{
+    ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
+    RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus,
+};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+/// What decides about files of devices.
+const DEVICES: &str = "/dev";
+
+/// Devices in which nothing is stored: programs read and write them as they like.
+const HARMLESS: [&str; 9] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/fd",
+];
+
+/// Files of the kernel by which a process names itself and its threads (`pthread_setname_np`).
+const OWN: &str = "/proc";
+
+/// The rights that make a kernel refuse writes at all: the first version of Landlock (Linux 5.13).
+const LEAST: ABI = ABI::V1;
+
+/// The latest rights that are used where the kernel has them: truncation by path (6.2) and control of devices (6.10).
+const MOST: ABI = ABI::V5;
+
+/// Where a program may write. All else it may read, but for devices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sandbox {
+    files: BTreeSet<PathBuf>,
+    directories: BTreeSet<PathBuf>,
+    read: BTreeSet<PathBuf>,
+}
+
+/// A program could not be started in its sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// The kernel has no Landlock, or something forbids it.
+    #[error(
+        "this kernel cannot keep programs from writing elsewhere (Landlock, Linux 5.13 or later, is missing or forbidden): {0}"
+    )]
+    Unsupported(String),
+    /// A path that the program may write to cannot be opened.
+    #[error("{} cannot be given to the program: {reason}", path.display())]
+    Path {
+        /// Which path.
+        path: PathBuf,
+        /// What the system replied.
+        reason: String,
+    },
+    /// The program cannot be started.
+    #[error(transparent)]
+    Start(#[from] io::Error),
+}
+
+/// Whether a path is a device in which nothing is stored, such as `/dev/null`.
+pub fn is_harmless(path: &Path) -> bool {
+    let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    HARMLESS.iter().any(|harmless| whole.starts_with(harmless))
+}
+
+impl Sandbox {
+    /// A file or device that the program may write to and control. One that does not exist is as good as not listed.
+    pub fn file(&mut self, path: impl Into<PathBuf>) {
+        self.files.insert(path.into());
+    }
+
+    /// A directory below which the program may make, write and remove what it likes.
+    pub fn directory(&mut self, path: impl Into<PathBuf>) {
+        self.directories.insert(path.into());
+    }
+
+    /// A device that the program may read and ask for its properties.
+    pub fn device_to_read(&mut self, path: impl Into<PathBuf>) {
+        self.read.insert(path.into());
+    }
+
+    /// Whether the kernel of this machine can keep programs in.
+    ///
+    /// # Errors
+    /// It cannot, with the system's reason.
+    pub fn is_supported() -> Result<(), SandboxError> {
+        handled().and_then(Ruleset::create).map(drop).map_err(unsupported)
+    }
+
+    /// Starts a program inside: it, and whatever it starts, is refused all other writes for as long as it runs. This process is not
+    /// restricted.
+    ///
+    /// # Errors
+    /// The kernel cannot do that, a path is not accessible, or the program cannot be started. Without the sandbox it is not started.
+    pub fn spawn(&self, command: &mut Command) -> Result<Child, SandboxError> {
+        let domain = self.domain()?;
+        // A domain holds for the thread that enters it, and for what that thread starts. So one is made for this.
+        std::thread::scope(|scope| {
+            let inside = || {
+                let status = domain.restrict_self().map_err(unsupported)?;
+                match status.ruleset {
+                    RulesetStatus::NotEnforced => Err(SandboxError::Unsupported("it is not enforced".into())),
+                    _ => Ok(command.spawn()?),
+                }
+            };
+            let thread = std::thread::Builder::new().name("sandbox".into()).spawn_scoped(scope, inside)?;
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("the thread that starts it has failed").into()))
+        })
+    }
+
+    /// The rules for the kernel.
+    fn domain(&self) -> Result<RulesetCreated, SandboxError> {
+        let mut domain = handled().and_then(Ruleset::create).map_err(unsupported)?;
+        let read = AccessFs::ReadFile.into();
+        let files = write() & AccessFs::from_file(MOST) | AccessFs::ReadFile;
+        let shown = [PathBuf::from(OWN)];
+        let harmless: Vec<PathBuf> = HARMLESS.iter().map(PathBuf::from).collect();
+        let all = [
+            (top_levels(), read),
+            (shown.to_vec(), read | AccessFs::WriteFile),
+            (harmless, files),
+            (self.read.iter().cloned().collect(), read | AccessFs::IoctlDev),
+            (self.files.iter().cloned().collect(), files),
+            (self.directories.iter().cloned().collect(), write() | AccessFs::ReadFile),
+        ];
+        for (paths, access) in all {
+            for path in paths {
+                domain = allow(domain, &path, access)?;
+            }
+        }
+        Ok(domain)
+    }
+}
+
+/// All rights that change something.
+fn write() -> BitFlags<AccessFs> {
+    AccessFs::from_write(MOST)
+}
+
+/// The rules' frame: without rules, nothing may be written, and no file read.
+fn handled() -> Result<Ruleset, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_write(LEAST) | AccessFs::ReadFile)?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(write())
+}
+
+/// What lies directly below `/`, but for the devices.
+fn top_levels() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir("/").into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path != Path::new(DEVICES)).collect()
+}
+
+/// Adds a path with what may be done there. What does not exist needs no rule.
+fn allow(
+    domain: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, SandboxError> {
+    let refused = |reason: String| SandboxError::Path { path: path.to_owned(), reason };
+    let is_directory = match std::fs::metadata(path) {
+        Ok(found) => found.is_dir(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(domain),
+        // A mount that is broken, or of somebody else: it cannot be opened by the program either.
+        Err(_) => return Ok(domain),
+    };
+    let access = if is_directory { access } else { access & AccessFs::from_file(MOST) };
+    let file = PathFd::new(path).map_err(|error| refused(error.to_string()))?;
+    domain.add_rule(PathBeneath::new(file, access)).map_err(|error| refused(error.to_string()))
+}
+
+fn unsupported(error: RulesetError) -> SandboxError {
+    SandboxError::Unsupported(error.to_string())
+}
+
+#[cfg(test)]
+mod tests;
