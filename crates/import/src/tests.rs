@@ -96,6 +96,38 @@ fn errors_name_the_file_and_what_to_do() {
 }
 
 /// One byte of a text changed, some cut out, or its end.
+#[test]
+fn files_of_any_size_are_read_or_refused_within_bounds() {
+    let mut fio: serde_json::Value = serde_json::from_str(FIO).unwrap();
+    let job = fio["jobs"][0].clone();
+    fio["jobs"] = vec![job.clone(); 501].into();
+    let refused =
+        |fio: &serde_json::Value| imported("fio.json", fio.to_string().as_bytes()).unwrap_err().to_string();
+    assert!(refused(&fio).contains("contains 501 jobs; the limit is 500"), "{}", refused(&fio));
+    fio["jobs"] = vec![job].into();
+    fio["jobs"][0]["jobname"] = "A".repeat(65_536).into();
+    assert!(refused(&fio).contains("a name of 65536 bytes; the limit is 4096"), "{}", refused(&fio));
+}
+
+#[test]
+fn a_document_that_is_a_link_is_not_read() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("w1-mix");
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::write(directory.join("w1-mix.csv"), COSBENCH).unwrap();
+    std::fs::write(place.path().join("secret"), "root:hunter2").unwrap();
+    let link =
+        |name: &str| std::os::unix::fs::symlink(place.path().join("secret"), directory.join(name)).unwrap();
+    link("workload-config.xml");
+    link("workload.log");
+    let runs = import(&directory, &Options::default()).unwrap().runs;
+    assert_eq!(runs[0].provenance.document, "");
+    std::fs::remove_file(directory.join("w1-mix.csv")).unwrap();
+    link("w1-mix.csv");
+    let refused = import(&directory, &Options::default()).unwrap_err().to_string();
+    assert!(refused.contains("symbolic link") && !refused.contains("hunter2"), "{refused}");
+}
+
 fn mutated(text: &'static str) -> impl Strategy<Value = Vec<u8>> {
     let length = text.len();
     (0..length, 0..length, any::<u8>(), 0..3u8).prop_map(move |(at, more, byte, how)| {

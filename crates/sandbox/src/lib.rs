@@ -121,6 +121,17 @@ impl Sandbox {
         })
     }
 
+    /// The same for a program whose command line is our own: where the kernel cannot keep it in, it is started without.
+    ///
+    /// # Errors
+    /// A path is not accessible, or the program cannot be started.
+    pub fn spawn_where_supported(&self, command: &mut Command) -> Result<Child, SandboxError> {
+        match Self::is_supported() {
+            Ok(()) => self.spawn(command),
+            Err(_) => Ok(command.spawn()?),
+        }
+    }
+
     /// The rules for the kernel.
     fn domain(&self) -> Result<RulesetCreated, SandboxError> {
         let mut domain = handled().and_then(Ruleset::create).map_err(unsupported)?;

@@ -93,7 +93,7 @@ fn other_requests_are_refused() {
 fn silent_connections_do_not_block_others() {
     let server = Server::start(None);
     let silent: Vec<TcpStream> =
-        (0..MAX_OF_ONE - 1).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+        (0..MAX_CONNECTIONS - 1).map(|_| TcpStream::connect(server.address).unwrap()).collect();
     assert!(server.ask("GET /samples HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
     drop(silent);
 }

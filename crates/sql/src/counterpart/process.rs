@@ -8,6 +8,7 @@ use super::equal;
 use super::program::Found;
 use crate::counted::{Counted, Counts};
 use crate::job::{Job, Program};
+use std::fmt::Display;
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use tidemark_load::thread_pool::{Result as Outcome, Watch};
 use tidemark_measure::tally::Interval;
 use tidemark_plan::engine::Process;
 use tidemark_plan::plan::Work;
+use tidemark_sandbox::Sandbox;
 
 /// How often the user's stop request is looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -114,8 +116,10 @@ impl Counterpart {
     ) -> Result<Option<Output>, OpenError> {
         let found = self.invocation.found();
         let failed =
-            |error: std::io::Error| OpenError(format!("cannot start {}: {error}", found.path.display()));
-        let mut child = Running(self.invocation.command(seconds).spawn().map_err(failed)?);
+            |error: &dyn Display| OpenError(format!("cannot start {}: {error}", found.path.display()));
+        // What it writes goes to the database: it has no business with files.
+        let started = Sandbox::default().spawn_where_supported(&mut self.invocation.command(seconds));
+        let mut child = Running(started.map_err(|error| failed(&error))?);
         let (sender, news) = channel();
         let last = Instant::now() + Duration::from_secs(seconds) + PATIENCE;
         let (pid, threads) = (child.0.id(), self.invocation.threads);
@@ -146,7 +150,7 @@ impl Counterpart {
                 }
             }
         });
-        let status = child.0.wait().map_err(failed)?;
+        let status = child.0.wait().map_err(|error| failed(&error))?;
         match status.success() {
             true => self.tool().read(&lines.join("\n")).map(Some).map_err(OpenError),
             false if interrupted => Ok(None),
