@@ -2,8 +2,10 @@
 
 use crate::exit::Exit;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use crate::terminal::Terminal;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use tidemark_control::event::StopRequest;
 
 /// The signals that end a command. Whoever starts it with `nohup` wants it to go on when the terminal is closed.
@@ -20,21 +22,53 @@ fn is_ignored(status: &str, signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
+/// How long a signal may wait for somebody to look at it. What goes on looks every 100 ms or so; what waits for a server that does not
+/// answer does not look at all.
+const UNATTENDED: Duration = Duration::from_secs(2);
+
 /// How many times the user has pressed Ctrl-C.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Signals(Arc<AtomicUsize>);
+pub(crate) struct Signals(Arc<Caught>);
+
+#[derive(Debug)]
+struct Caught {
+    count: AtomicUsize,
+    begun: Instant,
+    /// When somebody last looked, milliseconds since the start.
+    looked_ms: AtomicU64,
+}
+
+impl Default for Caught {
+    fn default() -> Self {
+        Self { count: AtomicUsize::new(0), begun: Instant::now(), looked_ms: AtomicU64::new(0) }
+    }
+}
+
+impl Caught {
+    fn now_ms(&self) -> u64 {
+        self.begun.elapsed().as_millis() as u64
+    }
+
+    /// Whether nobody has looked at a signal that came at this time.
+    fn is_unattended(&self, since_ms: u64) -> bool {
+        self.looked_ms.load(Ordering::Relaxed) <= since_ms
+    }
+}
 
 impl Signals {
     /// Installs the handler. If that fails, a signal ends the process as usual.
     pub(crate) fn listen() -> Self {
         let signals = Self::default();
-        let count = Arc::clone(&signals.0);
-        if let Ok(mut caught) = signal_hook::iterator::Signals::new(ending()) {
+        let caught = Arc::clone(&signals.0);
+        if let Ok(mut received) = signal_hook::iterator::Signals::new(ending()) {
             std::thread::spawn(move || {
-                for _ in caught.forever() {
-                    if count.fetch_add(1, Ordering::Relaxed) >= 2 {
+                for _ in received.forever() {
+                    let number = caught.count.fetch_add(1, Ordering::Relaxed) + 1;
+                    if number > 2 {
                         std::process::exit(Exit::Interrupted as i32);
                     }
+                    let (caught, at) = (Arc::clone(&caught), caught.now_ms());
+                    std::thread::spawn(move || attend(&caught, number, at));
                 }
             });
         }
@@ -55,7 +89,8 @@ impl Signals {
 
     /// The user's stop request so far.
     pub(crate) fn stop_request(&self) -> StopRequest {
-        match self.0.load(Ordering::Relaxed) {
+        self.0.looked_ms.store(self.0.now_ms(), Ordering::Relaxed);
+        match self.0.count.load(Ordering::Relaxed) {
             0 => StopRequest::None,
             1 => StopRequest::Finish,
             _ => StopRequest::Stop,
@@ -63,9 +98,33 @@ impl Signals {
     }
 }
 
+/// Sees to a signal at which nobody looks, for a command waits for somebody else: the first is answered, the second ends the process.
+fn attend(caught: &Caught, number: usize, at_ms: u64) {
+    std::thread::sleep(UNATTENDED);
+    if !caught.is_unattended(at_ms) {
+        return;
+    }
+    if number > 1 {
+        Terminal::note("stopped at once");
+        std::process::exit(Exit::Interrupted as i32);
+    }
+    Terminal::note("stopping when the current step ends (Ctrl-C again stops at once)");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signal_is_attended_when_somebody_looks_after_it() {
+        let signals = Signals::default();
+        std::thread::sleep(Duration::from_millis(5));
+        let at = signals.0.now_ms();
+        assert!(signals.0.is_unattended(at));
+        std::thread::sleep(Duration::from_millis(5));
+        assert_eq!(signals.stop_request(), StopRequest::None);
+        assert!(!signals.0.is_unattended(at));
+    }
 
     #[test]
     fn what_nohup_ignores_is_read_from_the_mask() {

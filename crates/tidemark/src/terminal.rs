@@ -75,6 +75,11 @@ impl Terminal {
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 
+    /// Prints a fixed sentence of our own to standard error, from wherever there is no terminal at hand.
+    pub(crate) fn note(text: &'static str) {
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+
     /// Text in a style, where output takes colour.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         if !self.colour_out {

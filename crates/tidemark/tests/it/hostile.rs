@@ -3,7 +3,7 @@
 use crate::common::Place;
 use crate::common::fleet::{Controller, PATIENCE, wait};
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tidemark_fleet::link::{self, Join, Trust};
@@ -249,4 +249,59 @@ fn measures_operators_under_a_flood() {
     assert!(memory < MOST_MEMORY, "{} MB", memory >> 20);
     assert!(cfg!(debug_assertions) || slowest < Duration::from_secs(1), "{slowest:?}");
     drop((idle, links));
+}
+
+/// A MySQL server that asks for another way of authentication again and again, and one that says nothing.
+#[test]
+fn a_server_that_keeps_its_client_busy_or_waiting_is_left() {
+    let place = Place::new();
+    let document = |port: u16| {
+        let text = format!(
+            "name: stuck\ntarget: {{kind: mysql, host: 127.0.0.1, port: {port}, user: u, password: p, database: d}}\nstages:\n  \
+             - load: {{workload: pgbench/tpcb-like, clients: 1, for: 1s}}\n"
+        );
+        place.write(&format!("{port}.yaml"), &text)
+    };
+    let switching = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = switching.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in switching.incoming() {
+            let _over = switch_for_ever(stream.unwrap());
+        }
+    });
+    let output = place.tidemark(&["run", document(port).to_str().unwrap()]);
+    assert_ne!(output.code, 0);
+    assert!(output.stderr.contains("the same step of authentication"), "{}", output.stderr);
+
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let child = place.start(&["run", document(silent.local_addr().unwrap().port()).to_str().unwrap()]);
+    let _held = silent.accept().unwrap();
+    let interrupt = || {
+        let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    };
+    interrupt();
+    interrupt();
+    let output = child.wait_with_output().unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{words}");
+    assert!(words.contains("stopped at once"), "{words}");
+}
+
+/// Greets as MySQL does, and answers whatever comes with a request to authenticate otherwise (protocol: AuthSwitchRequest).
+fn switch_for_ever(mut stream: TcpStream) -> std::io::Result<()> {
+    let packet = |number: u8, payload: &[u8]| [&[payload.len() as u8, 0, 0, number][..], payload].concat();
+    let nonce = b"12345678901234567890\0";
+    let mut greeting = b"\x0a8.0.40\0\x07\0\0\012345678\0\xff\xf7\x2d\x02\0\xff\xc7\x15".to_vec();
+    greeting.extend([0; 10]);
+    greeting.extend(b"901234567890\0mysql_native_password\0");
+    stream.write_all(&packet(0, &greeting))?;
+    let switch = [&b"\xfemysql_native_password\0"[..], nonce].concat();
+    loop {
+        let mut head = [0; 4];
+        stream.read_exact(&mut head)?;
+        let mut body = vec![0; usize::from(head[0]) | usize::from(head[1]) << 8];
+        stream.read_exact(&mut body)?;
+        stream.write_all(&packet(head[3].wrapping_add(1), &switch))?;
+    }
 }
