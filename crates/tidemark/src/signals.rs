@@ -1,8 +1,8 @@
 //! Ctrl-C, and a terminal that is closed: once to stop the load and clean up, twice to stop immediately, three times to exit.
 
 use crate::exit::Exit;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::terminal::Terminal;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
