@@ -95,7 +95,7 @@ impl Sandbox {
     /// # Errors
     /// It cannot, with the system's reason.
     pub fn is_supported() -> Result<(), SandboxError> {
-        handled().and_then(Ruleset::create).map(drop).map_err(unsupported)
+        handled().and_then(Ruleset::create).map(drop).map_err(|error| unsupported(&error))
     }
 
     /// Starts a program inside: it, and whatever it starts, is refused all other writes for as long as it runs. This process is not
@@ -108,7 +108,7 @@ impl Sandbox {
         // A domain holds for the thread that enters it, and for what that thread starts. So one is made for this.
         std::thread::scope(|scope| {
             let inside = || {
-                let status = domain.restrict_self().map_err(unsupported)?;
+                let status = domain.restrict_self().map_err(|error| unsupported(&error))?;
                 match status.ruleset {
                     RulesetStatus::NotEnforced => Err(SandboxError::Unsupported("it is not enforced".into())),
                     _ => Ok(command.spawn()?),
@@ -134,7 +134,7 @@ impl Sandbox {
 
     /// The rules for the kernel.
     fn domain(&self) -> Result<RulesetCreated, SandboxError> {
-        let mut domain = handled().and_then(Ruleset::create).map_err(unsupported)?;
+        let mut domain = handled().and_then(Ruleset::create).map_err(|error| unsupported(&error))?;
         let read = AccessFs::ReadFile.into();
         let files = write() & AccessFs::from_file(MOST) | AccessFs::ReadFile;
         let shown = [PathBuf::from(OWN)];
@@ -194,7 +194,7 @@ fn allow(
     domain.add_rule(PathBeneath::new(file, access)).map_err(|error| refused(error.to_string()))
 }
 
-fn unsupported(error: RulesetError) -> SandboxError {
+fn unsupported(error: &RulesetError) -> SandboxError {
     SandboxError::Unsupported(error.to_string())
 }
 

@@ -1,3 +1,5 @@
+//! What is inside and what is not, with shells that try.
+
 use super::*;
 use std::process::Stdio;
 

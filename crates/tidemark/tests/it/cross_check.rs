@@ -3,30 +3,51 @@
 
 use crate::common::{Output, Place, Record};
 use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::{Arc, Mutex};
 use tidemark_testing::mariadb::Mariadb;
 use tidemark_testing::postgres::Postgres;
 
-/// A script that does what the program does, and keeps what it was told and printed.
-fn keeper(place: &Place, program: &str) -> String {
-    let kept = place.path("kept").display().to_string();
-    let text = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] && exec {program} --version\nkept={kept}-$(date +%s%N)\n\
-         echo \"told: $*\" > $kept\n{program} \"$@\" >> $kept 2>&1\ncode=$?\ntail -n +2 $kept\nexit $code\n"
-    );
-    let path = place.write(program, &text);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    path.display().to_string()
+/// A script that does what the program does, and passes on what it was told and printed: it may write no file.
+struct Keeper {
+    script: String,
+    kept: Arc<Mutex<Vec<String>>>,
 }
 
-/// What each run of the program was told and printed, in their order.
-fn kept(place: &Place) -> Vec<String> {
-    let names = std::fs::read_dir(place.directory.path()).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<_> =
-        names.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("kept-")).collect();
-    paths.sort();
-    paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+impl Keeper {
+    fn new(place: &Place, program: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let text = format!(
+            "#!/bin/bash\n[ \"$1\" = --version ] && exec {program} --version\nprinted=$({program} \"$@\" 2>&1)\ncode=$?\n\
+             exec 3<>/dev/tcp/127.0.0.1/{port}\nprintf 'told: %s\\n%s\\n{END}\\n' \"$*\" \"$printed\" >&3\nread -r _ <&3\n\
+             printf '%s\\n' \"$printed\"\nexit $code\n"
+        );
+        let path = place.write(program, &text);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let kept = Arc::<Mutex<Vec<String>>>::default();
+        let taken = Arc::clone(&kept);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().map(Result::unwrap) {
+                let lines = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
+                let text: String = lines.take_while(|line| line != END).map(|line| line + "\n").collect();
+                taken.lock().unwrap().push(text);
+                stream.write_all(b"taken\n").unwrap();
+            }
+        });
+        Self { script: path.display().to_string(), kept }
+    }
+
+    /// What each run of the program was told and printed, in their order.
+    fn kept(&self) -> Vec<String> {
+        self.kept.lock().unwrap().clone()
+    }
 }
+
+/// The last line of what a script passes on.
+const END: &str = "that was all";
 
 fn run(place: &Place, text: &str, environment: &[(&str, &str)]) -> Output {
     let file = place.write("document.yaml", text);
@@ -55,11 +76,11 @@ fn loads(record: &Record) -> &[Value] {
 }
 
 /// Those stages by another program; its runs are kept in pairs of a warm-up and a load.
-fn check_against(record: &Record, place: &Place, program: &str, figures: [&str; 2], threads: &str) {
+fn check_against(record: &Record, keeper: &Keeper, program: &str, figures: [&str; 2], threads: &str) {
     let engines: Vec<_> =
         loads(record).iter().map(|stage| stage["cell"]["engine"].as_str().unwrap().to_owned()).collect();
     assert_eq!(engines, ["native", program, program, "native"]);
-    let kept = kept(place);
+    let kept = keeper.kept();
     assert_eq!(kept.len(), 4, "two warm-ups, two loads");
     let [done, rate] = figures;
     for (pair, stage) in kept.chunks(2).zip(&loads(record)[1..3]) {
@@ -102,13 +123,13 @@ fn pgbench_does_the_same_load_and_its_figures_are_the_record_s() {
         server.socket_directory().display(),
         server.port()
     );
-    let script = keeper(&place, "pgbench");
-    let output = run(&place, &text, &[("TIDEMARK_PGBENCH", &script), ("PGHOST", "nowhere.invalid")]);
+    let keeper = Keeper::new(&place, "pgbench");
+    let output = run(&place, &text, &[("TIDEMARK_PGBENCH", &keeper.script), ("PGHOST", "nowhere.invalid")]);
     assert!(!output.stdout.contains("open-sesame") && !output.stderr.contains("open-sesame"));
-    assert!(kept(&place).iter().all(|text| !text.contains("open-sesame")), "nor is it on the command line");
+    assert!(keeper.kept().iter().all(|text| !text.contains("open-sesame")), "nor is it on the command line");
     let record = Record::from(&output);
     let figures = ["number of transactions actually processed:", "tps = "];
-    check_against(&record, &place, "pgbench", figures, "number of clients: 4");
+    check_against(&record, &keeper, "pgbench", figures, "number of clients: 4");
     let acknowledged = |stage: &Value| stage["proof"]["databases"][0]["acknowledged"].as_u64().unwrap();
     let all: u64 = loads(&record).iter().map(acknowledged).sum();
     let history: u64 = server.sql("SELECT count(*) FROM pgbench_history").parse().unwrap();
@@ -131,9 +152,9 @@ fn sysbench_does_the_same_load_on_postgresql() {
          - prepare: {{{data}}}\n- load: {{{data}, {LOAD}}}\n",
         server.port()
     );
-    let script = keeper(&place, "sysbench");
-    let record = Record::from(&run(&place, &text, &[("TIDEMARK_SYSBENCH", &script)]));
-    check_against(&record, &place, "sysbench", ["transactions:", "total time:"], "Number of threads: 4");
+    let keeper = Keeper::new(&place, "sysbench");
+    let record = Record::from(&run(&place, &text, &[("TIDEMARK_SYSBENCH", &keeper.script)]));
+    check_against(&record, &keeper, "sysbench", ["transactions:", "total time:"], "Number of threads: 4");
 }
 
 #[test]
@@ -148,9 +169,9 @@ fn sysbench_does_the_same_load_on_mariadb() {
          tls: disable}}\nstages:\n- prepare: {{{data}}}\n- load: {{{data}, {LOAD}}}\n",
         server.port()
     );
-    let script = keeper(&place, "sysbench");
-    let record = Record::from(&run(&place, &text, &[("TIDEMARK_SYSBENCH", &script)]));
-    check_against(&record, &place, "sysbench", ["transactions:", "total time:"], "Number of threads: 4");
+    let keeper = Keeper::new(&place, "sysbench");
+    let record = Record::from(&run(&place, &text, &[("TIDEMARK_SYSBENCH", &keeper.script)]));
+    check_against(&record, &keeper, "sysbench", ["transactions:", "total time:"], "Number of threads: 4");
     let acknowledged = |stage: &Value| stage["proof"]["databases"][0]["acknowledged"].as_u64().unwrap();
     let all: u64 = loads(&record).iter().map(acknowledged).sum();
     let rows = server.sql("SELECT (SELECT count(*) FROM sbtest1) + (SELECT count(*) FROM sbtest2) - 2000");

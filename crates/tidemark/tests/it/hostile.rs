@@ -292,7 +292,7 @@ fn a_server_that_keeps_its_client_busy_or_waiting_is_left() {
 fn switch_for_ever(mut stream: TcpStream) -> std::io::Result<()> {
     let packet = |number: u8, payload: &[u8]| [&[payload.len() as u8, 0, 0, number][..], payload].concat();
     let nonce = b"12345678901234567890\0";
-    let mut greeting = b"\x0a8.0.40\0\x07\0\0\012345678\0\xff\xf7\x2d\x02\0\xff\xc7\x15".to_vec();
+    let mut greeting = b"\x0a8.0.40\0\x07\0\0\x0012345678\0\xff\xf7\x2d\x02\0\xff\xc7\x15".to_vec();
     greeting.extend([0; 10]);
     greeting.extend(b"901234567890\0mysql_native_password\0");
     stream.write_all(&packet(0, &greeting))?;
