@@ -1,7 +1,7 @@
 //! Where a fio process may write: what the guard has examined, and the directories of files that fio makes.
 
 use crate::file::FioFile;
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use tidemark_block::job::{Place, Volume};
 use tidemark_sandbox::Sandbox;
@@ -9,13 +9,20 @@ use tidemark_sandbox::Sandbox;
 /// Directories in which nobody stores files: fio makes none there.
 const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// For the jobs of one process.
-pub(crate) fn of_files<'a>(files: impl IntoIterator<Item = &'a FioFile>) -> Sandbox {
+/// For the jobs of one process; `devices` are the numbers of those that the guard has examined.
+pub(crate) fn of_files<'a>(files: impl IntoIterator<Item = &'a FioFile>, devices: &[u64]) -> Sandbox {
     let mut sandbox = Sandbox::default();
     for file in files {
         let writes = file.actions.iter().any(|action| action.changes());
-        file.paths.iter().for_each(|path| open(&mut sandbox, path, writes));
-        file.buffers.iter().for_each(|path| open(&mut sandbox, path, true));
+        let named = file.paths.iter().map(|path| (path, writes));
+        for (path, writes) in named.chain(file.buffers.iter().map(|path| (path, true))) {
+            match device(path) {
+                Some(number) if writes && devices.contains(&number) => sandbox.device(path, number),
+                Some(_) => sandbox.device_to_read(path),
+                None => open(&mut sandbox, path),
+            }
+        }
+        file.logs.iter().filter_map(|log| directory(log)).for_each(|directory| sandbox.directory(directory));
     }
     sandbox
 }
@@ -24,24 +31,32 @@ pub(crate) fn of_files<'a>(files: impl IntoIterator<Item = &'a FioFile>) -> Sand
 pub(crate) fn of_volume(volume: &Volume, writes: bool, makes: bool) -> Sandbox {
     let mut sandbox = Sandbox::default();
     match &volume.place {
-        Place::File(path) if makes => open(&mut sandbox, path, true),
+        Place::File(path) if makes => open(&mut sandbox, path),
         Place::File(path) => sandbox.file(path),
-        Place::Device(path) if writes => sandbox.file(path),
-        Place::Device(path) => sandbox.device_to_read(path),
+        Place::Device(path) => match device(path).filter(|_| writes) {
+            Some(number) => sandbox.device(path, number),
+            None => sandbox.device_to_read(path),
+        },
         Place::Rbd(_) => {}
     }
     sandbox
 }
 
-/// Opens a path: a device for what is done to it, a file with its directory, for fio removes a file that is too short and makes it anew.
-fn open(sandbox: &mut Sandbox, path: &Path, writes: bool) {
-    let is_device = std::fs::metadata(path)
-        .is_ok_and(|found| found.file_type().is_block_device() || found.file_type().is_char_device());
-    if is_device && !writes {
-        return sandbox.device_to_read(path);
-    }
+/// The number of the device at a path; `None`: there is none.
+pub(crate) fn device(path: &Path) -> Option<u64> {
+    let found = std::fs::metadata(path).ok()?;
+    let kind = found.file_type();
+    (kind.is_block_device() || kind.is_char_device()).then(|| found.rdev())
+}
+
+/// Opens a file with its directory: fio removes one that is too short and makes it anew. Like fio, it makes directories that are missing.
+fn open(sandbox: &mut Sandbox, path: &Path) {
     sandbox.file(path);
-    if !is_device && let Some(directory) = directory(path) {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        // If it cannot be made, fio says why.
+        let _ = std::fs::create_dir_all(parent);
+    }
+    if let Some(directory) = directory(path) {
         sandbox.directory(directory);
     }
 }
@@ -50,7 +65,12 @@ fn open(sandbox: &mut Sandbox, path: &Path, writes: bool) {
 fn directory(path: &Path) -> Option<PathBuf> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let whole = std::fs::canonicalize(parent).ok()?;
-    let is_systems = SYSTEM.iter().any(|system| whole.starts_with(system)) && !whole.starts_with("/dev/shm");
+    // A file system of devices may be mounted elsewhere, too.
+    let of = |path: &Path| std::fs::metadata(path).ok().map(|found| found.dev());
+    let is_systems = SYSTEM.iter().any(|system| {
+        let shared = *system == "/dev" && whole.starts_with("/dev/shm");
+        !shared && (whole.starts_with(system) || of(Path::new(system)) == of(&whole))
+    });
     (whole != Path::new("/") && !is_systems).then_some(whole)
 }
 

@@ -33,9 +33,12 @@ pub struct FioFile {
     /// The images of a Ceph cluster that it works on; their sizes are not known.
     #[serde(default)]
     pub images: Vec<Volume>,
-    /// Whether it works on files and devices of this machine.
+    /// What it names although it works on no file or device of this machine.
     #[serde(default)]
-    pub on_files: bool,
+    pub elsewhere: Vec<PathBuf>,
+    /// The files that its logs begin with (`write_bw_log` and the like).
+    #[serde(default)]
+    pub logs: Vec<PathBuf>,
     /// What it works on over the network, where nobody can look: `nbd:nbd://127.0.0.1/disk`.
     #[serde(default)]
     pub remote: Vec<String>,

@@ -107,9 +107,9 @@ fn agree(program: &Program, jobs: &[&FioFile]) -> Result<(), String> {
     let Some(first) = jobs.first() else { return Ok(()) };
     let own: Vec<&PathBuf> = jobs.iter().flat_map(|job| &job.paths).collect();
     let named = program.parse(&first.text)?;
-    // What jobs name that work elsewhere is no path, and fio does not say whose a name is.
-    let unseen = named.iter().find(|path| !own.contains(path));
-    let Some(unseen) = unseen.filter(|_| jobs.iter().all(|job| job.on_files)) else { return Ok(()) };
+    let is_known =
+        |path: &&PathBuf| own.contains(path) || jobs.iter().any(|job| job.elsewhere.contains(path));
+    let Some(unseen) = named.iter().find(|path| !is_known(path)) else { return Ok(()) };
     let own: Vec<String> = own.iter().map(|path| path.display().to_string()).collect();
     Err(format!(
         "fio would open {}, and Tidemark reads {} from the job file: write the name out with one `filename=` in the job's own section, without \

@@ -8,15 +8,11 @@
 //! change the machine (`ioscheduler`, `cgroup`, `uid`, `gid`).
 
 use crate::document;
-use crate::document::ini::{self, GLOBAL, Section, Setting};
+use crate::document::ini::{self, GLOBAL, LONGEST_LINE, Section, Setting};
 use crate::file::FioFile;
 use std::path::Path;
 use tidemark_plan::diagnostic::Severity;
 use tidemark_plan::policy::Policy;
-
-/// fio reads lines into a buffer and takes what goes beyond it for the next line, bytes. The shortest buffer of any version
-/// has 4096.
-const LONGEST_LINE: usize = 4000;
 
 /// Engines that work on the files and devices that a job names, or on nothing.
 const ENGINES: [&str; 22] = [

@@ -1,6 +1,7 @@
 //! Job files made ready: the devices and images that they name are guarded before the run, and jobs of one file share a
 //! process.
 
+use crate::domain;
 use crate::file::FioFile;
 use crate::program::Program;
 use crate::rbd;
@@ -32,8 +33,14 @@ pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prep
         Ok(()) => program,
         Err(reason) => unconfined(program, &files, setup.allow_destroy, &reason)?,
     };
+    let mut devices = Vec::new();
     for (volume, intent) in guarded(&files) {
         let allow = setup.allow_destroy;
+        if let Place::Device(path) = &volume.place
+            && intent.destroys()
+        {
+            devices.extend(domain::device(path));
+        }
         let checked = match &volume.place {
             Place::Device(path) if is_character(path) => character(&volume, intent, allow),
             Place::Rbd(_) if !intent.destroys() => Ok(format!("RBD image {}", volume.name())),
@@ -55,7 +62,7 @@ pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prep
             ));
         }
     }
-    Ok(Box::new(Ready { program: Arc::new(program), method: None }))
+    Ok(Box::new(Ready { program: Arc::new(program.examined(devices)), method: None }))
 }
 
 /// fio without a sandbox, where the kernel has none: somebody must have named everything that it opens.

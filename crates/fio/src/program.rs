@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use tidemark_sandbox::Sandbox;
 
 /// Names another fio than the one in `PATH`.
 pub const VARIABLE: &str = "TIDEMARK_FIO";
@@ -20,6 +21,8 @@ pub struct Program {
     version: Version,
     /// Whether the kernel keeps it from writing to what was not examined.
     confined: bool,
+    /// Numbers of the devices that a guard has examined, so that job files may write to them.
+    devices: Vec<u64>,
 }
 
 /// A version of fio.
@@ -88,19 +91,28 @@ impl Program {
         match version(&stderr) {
             None => Err(FioError::Broken { path, reason: format!("`--version` prints `{}`", stderr.trim()) }),
             Some(version) if version < OLDEST => Err(FioError::TooOld { path, version }),
-            Some(version) => Ok(Self { path, version, confined: true }),
+            Some(version) => Ok(Self { path, version, confined: true, devices: Vec::new() }),
         }
     }
 
     /// One for tests that run nothing.
     #[cfg(test)]
     pub(crate) fn stand_in() -> Self {
-        Self { path: "/nonexistent/fio".into(), version: OLDEST, confined: true }
+        Self { path: "/nonexistent/fio".into(), version: OLDEST, confined: true, devices: Vec::new() }
     }
 
     /// The same program without its sandbox: whatever it opens, it may write to.
     pub fn unconfined(self) -> Self {
         Self { confined: false, ..self }
+    }
+
+    /// The same program, which may write to the devices of these numbers where a job file names them.
+    pub(crate) fn examined(self, devices: Vec<u64>) -> Self {
+        Self { devices, ..self }
+    }
+
+    pub(crate) fn devices(&self) -> &[u64] {
+        &self.devices
     }
 
     /// Whether the kernel keeps it in a sandbox.
@@ -134,7 +146,11 @@ impl Program {
         file.write_all(text.as_bytes()).and_then(|()| file.rewind()).map_err(failed)?;
         let mut command = Command::new(&self.path);
         command.args(["--parse-only", "--debug=file", "-"]).stdin(file);
-        let output = command.output().map_err(failed)?;
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Options may have it load code, even so.
+        let started = Sandbox::default().spawn_where_supported(&mut command);
+        let started = started.map_err(|error| format!("{} cannot be run: {error}", self.path.display()))?;
+        let output = started.wait_with_output().map_err(failed)?;
         if output.status.success() {
             return Ok(added(&String::from_utf8_lossy(&output.stdout)));
         }

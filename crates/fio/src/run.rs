@@ -78,7 +78,7 @@ fn prepare(fio: &Program, works: &[&Work]) -> Result<Vec<Process>, OpenError> {
             true => Ok(vec![Process {
                 text: first.text.to_string(),
                 sections: first.sections.to_vec(),
-                sandbox: domain::of_files(files.iter().copied()),
+                sandbox: domain::of_files(files.iter().copied(), fio.devices()),
                 ..Process::default()
             }]),
             false => Err(OpenError("works of different job files cannot share one fio process".into())),

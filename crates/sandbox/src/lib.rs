@@ -9,6 +9,7 @@ use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
     RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus,
 };
+use rustix::fs::FileType;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,9 +31,6 @@ const HARMLESS: [&str; 9] = [
     "/dev/fd",
 ];
 
-/// Files of the kernel by which a process names itself and its threads (`pthread_setname_np`).
-const OWN: &str = "/proc";
-
 /// The rights that make a kernel refuse writes at all: the first version of Landlock (Linux 5.13).
 const LEAST: ABI = ABI::V1;
 
@@ -45,6 +43,8 @@ pub struct Sandbox {
     files: BTreeSet<PathBuf>,
     directories: BTreeSet<PathBuf>,
     read: BTreeSet<PathBuf>,
+    /// Numbers of the devices that may be written to.
+    devices: BTreeSet<u64>,
 }
 
 /// A program could not be started in its sandbox.
@@ -75,12 +75,19 @@ pub fn is_harmless(path: &Path) -> bool {
 }
 
 impl Sandbox {
-    /// A file or device that the program may write to and control. One that does not exist is as good as not listed.
+    /// A file that the program may write to. One that does not exist, or is a device when the program starts, is as good as not listed.
     pub fn file(&mut self, path: impl Into<PathBuf>) {
         self.files.insert(path.into());
     }
 
-    /// A directory below which the program may make, write and remove what it likes.
+    /// A device that the program may write to and control, by its path and the number (`st_rdev`) of what was examined there: if the path
+    /// leads to another device by the time the program starts, it is as good as not listed.
+    pub fn device(&mut self, path: impl Into<PathBuf>, number: u64) {
+        self.files.insert(path.into());
+        self.devices.insert(number);
+    }
+
+    /// A directory below which the program may make, write and remove files and make directories.
     pub fn directory(&mut self, path: impl Into<PathBuf>) {
         self.directories.insert(path.into());
     }
@@ -137,22 +144,51 @@ impl Sandbox {
         let mut domain = handled().and_then(Ruleset::create).map_err(|error| unsupported(&error))?;
         let read = AccessFs::ReadFile.into();
         let files = write() & AccessFs::from_file(MOST) | AccessFs::ReadFile;
-        let shown = [PathBuf::from(OWN)];
+        let directories = AccessFs::ReadFile
+            | AccessFs::WriteFile
+            | AccessFs::Truncate
+            | AccessFs::RemoveFile
+            | AccessFs::MakeReg
+            | AccessFs::MakeDir;
         let harmless: Vec<PathBuf> = HARMLESS.iter().map(PathBuf::from).collect();
         let all = [
             (top_levels(), read),
-            (shown.to_vec(), read | AccessFs::WriteFile),
             (harmless, files),
             (self.read.iter().cloned().collect(), read | AccessFs::IoctlDev),
             (self.files.iter().cloned().collect(), files),
-            (self.directories.iter().cloned().collect(), write() | AccessFs::ReadFile),
+            (self.directories.iter().cloned().collect(), directories),
         ];
         for (paths, access) in all {
             for path in paths {
-                domain = allow(domain, &path, access)?;
+                domain = self.allow(domain, &path, access)?;
             }
         }
         Ok(domain)
+    }
+
+    /// Adds a path with what may be done there. What does not exist needs no rule.
+    fn allow(
+        &self,
+        domain: RulesetCreated,
+        path: &Path,
+        access: BitFlags<AccessFs>,
+    ) -> Result<RulesetCreated, SandboxError> {
+        let refused = |reason: String| SandboxError::Path { path: path.to_owned(), reason };
+        // What cannot be opened, such as a mount that is broken, the program cannot open either.
+        let Ok(file) = PathFd::new(path) else { return Ok(domain) };
+        // It is the rule's own descriptor that is looked at: the path may lead elsewhere by now.
+        let found = rustix::fs::fstat(&file).map_err(|error| refused(error.to_string()))?;
+        let kind = FileType::from_raw_mode(found.st_mode);
+        let is_device = matches!(kind, FileType::BlockDevice | FileType::CharacterDevice);
+        if is_device
+            && access.contains(AccessFs::WriteFile)
+            && !self.devices.contains(&found.st_rdev)
+            && !is_harmless(path)
+        {
+            return Ok(domain);
+        }
+        let access = if kind == FileType::Directory { access } else { access & AccessFs::from_file(MOST) };
+        domain.add_rule(PathBeneath::new(file, access)).map_err(|error| refused(error.to_string()))
     }
 }
 
@@ -174,24 +210,6 @@ fn handled() -> Result<Ruleset, RulesetError> {
 fn top_levels() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/").into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path != Path::new(DEVICES)).collect()
-}
-
-/// Adds a path with what may be done there. What does not exist needs no rule.
-fn allow(
-    domain: RulesetCreated,
-    path: &Path,
-    access: BitFlags<AccessFs>,
-) -> Result<RulesetCreated, SandboxError> {
-    let refused = |reason: String| SandboxError::Path { path: path.to_owned(), reason };
-    let is_directory = match std::fs::metadata(path) {
-        Ok(found) => found.is_dir(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(domain),
-        // A mount that is broken, or of somebody else: it cannot be opened by the program either.
-        Err(_) => return Ok(domain),
-    };
-    let access = if is_directory { access } else { access & AccessFs::from_file(MOST) };
-    let file = PathFd::new(path).map_err(|error| refused(error.to_string()))?;
-    domain.add_rule(PathBeneath::new(file, access)).map_err(|error| refused(error.to_string()))
 }
 
 fn unsupported(error: &RulesetError) -> SandboxError {

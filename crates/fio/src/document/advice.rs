@@ -33,6 +33,14 @@ pub(super) fn refuse(setting: &Setting<'_>, found: &mut Vec<Diagnostic>) {
             format!("`ioengine={value}` would run a program of its own"),
             "documents only describe load: use an engine that `fio --enghelp` lists, other than exec",
         ),
+        "ioscheduler" | "cgroup" | "cgroup_weight" | "cgroup_nodelete" => refuse(
+            format!("`{name}` would change this machine, and fio runs in a sandbox that cannot"),
+            "make the setting before the run, and remove the option",
+        ),
+        "write_iolog" => refuse(
+            "`write_iolog` would write over the file that it names".into(),
+            "remove it: Tidemark keeps fio's counts and latencies itself",
+        ),
         "read_iolog" | "opendir" => refuse(
             format!("`{name}` names files outside this job file"),
             "Tidemark guards the devices that a document names: name files and devices with `filename`",

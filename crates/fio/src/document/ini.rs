@@ -6,6 +6,10 @@ use tidemark_plan::diagnostic::Diagnostic;
 /// The section whose options hold for the sections after it.
 pub(crate) const GLOBAL: &str = "global";
 
+/// fio reads lines into a buffer and takes what goes beyond it for the next line, bytes. The shortest buffer of any version
+/// has 4096.
+pub(crate) const LONGEST_LINE: usize = 4000;
+
 /// The limit of remarks: nobody reads more, and what has so many is not run.
 pub(super) const MOST_REMARKS: usize = 100;
 
@@ -17,9 +21,15 @@ pub(crate) struct Section<'a> {
 }
 
 impl Section<'_> {
-    /// Whether its options hold for the sections after it: fio takes every name that begins so, in whatever case, for it.
+    /// Whether its options hold for the sections after it: fio takes every name that begins so for it.
     pub(crate) fn is_global(&self) -> bool {
-        self.name.get(..GLOBAL.len()).is_some_and(|start| start.eq_ignore_ascii_case(GLOBAL))
+        self.name.starts_with(GLOBAL)
+    }
+
+    /// Whether it looks like `[global]`, and fio takes it for a job.
+    fn is_nearly_global(&self) -> bool {
+        !self.is_global()
+            && self.name.get(..GLOBAL.len()).is_some_and(|start| start.eq_ignore_ascii_case(GLOBAL))
     }
 }
 
@@ -34,13 +44,38 @@ pub(crate) struct Setting<'a> {
 /// wherever it stands.
 pub(crate) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Section<'a>> {
     let mut sections: Vec<Section<'a>> = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.len() > LONGEST_LINE && found.len() < MOST_REMARKS {
+            found.push(Diagnostic::error(
+                at..at,
+                format!(
+                    "the line is longer than {LONGEST_LINE} bytes: fio would take its end for another line"
+                ),
+                "split it into several options, or into several lines",
+            ));
+        }
+        at += line.len();
+    }
     for (span, line) in lines(text) {
         if found.len() >= MOST_REMARKS {
             break;
         }
         if let Some(rest) = line.strip_prefix('[') {
             match rest.strip_suffix(']').filter(|name| !name.is_empty()) {
-                Some(name) => sections.push(Section { name, span, options: Vec::new() }),
+                Some(name) => {
+                    let section = Section { name, span, options: Vec::new() };
+                    if section.is_nearly_global() {
+                        found.push(Diagnostic::error(
+                            section.span.clone(),
+                            format!(
+                                "fio takes `[{name}]` for a job, and only `[global]` for the options of all"
+                            ),
+                            "write `[global]`, or give the job another name",
+                        ));
+                    }
+                    sections.push(section);
+                }
                 None => found.push(Diagnostic::error(
                     span,
                     format!("`{line}` is not a section header"),
@@ -51,6 +86,15 @@ pub(crate) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Se
         }
         let (name, value) = line.split_once('=').unwrap_or((line, ""));
         let setting = Setting { name: trimmed(name), value: trimmed(value), span };
+        // fio replaces variables before it looks for the option, so that it may be any.
+        if setting.name.contains('$') {
+            found.push(Diagnostic::error(
+                setting.span.clone(),
+                format!("the name of the option `{}` has a variable in it", setting.name),
+                "write the option's name out",
+            ));
+            continue;
+        }
         // fio takes whatever begins so for an inclusion, with any one character between the word and the file's name.
         match (sections.last_mut(), line.starts_with("include")) {
             (_, true) => found.push(Diagnostic::error(

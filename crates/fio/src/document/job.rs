@@ -45,6 +45,9 @@ const REMOTE: [(&str, &[&str]); 7] = [
     ("gfapi_async", &["brick", "volume"]),
 ];
 
+/// Options that have fio write logs, with names that begin as they say.
+const LOGS: [&str; 4] = ["write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log"];
+
 /// Engines that wait for each operation, whatever the `iodepth`.
 const WAITING: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "falloc"];
 
@@ -216,10 +219,8 @@ impl<'a> Job<'a> {
         if !self.on_files() {
             return Ok(Vec::new());
         }
-        let directories = self.value(&["directory"]).map_or_else(|| vec![String::new()], names);
-        // Each line adds to those before it, `[global]` ones included.
-        let lines = self.settings().filter(|setting| setting.name == "filename");
-        let mut files: Vec<String> = lines.flat_map(|setting| names(setting.value)).collect();
+        let directories = self.directories();
+        let mut files = self.files();
         if files.is_empty() {
             files = self.default_names()?;
         }
@@ -229,16 +230,33 @@ impl<'a> Job<'a> {
         if directories.iter().chain(&files).any(|name| name.len() > LONGEST_PATH) {
             return Err(format!("names a file with more than {LONGEST_PATH} bytes"));
         }
-        // fio joins the two as texts: a name that begins with `/` does not replace the directory.
-        let joined = |directory: &String| {
-            let one = |file: &String| match directory.is_empty() {
-                true => PathBuf::from(file),
-                false => PathBuf::from(format!("{directory}/{file}")),
-            };
-            files.iter().map(one).collect::<Vec<_>>()
-        };
-        let paths = directories.iter().flat_map(joined);
+        let paths = joined(&directories, &files).into_iter();
         Ok(paths.filter(|path| !path.to_string_lossy().contains('$')).collect())
+    }
+
+    fn directories(&self) -> Vec<String> {
+        self.value(&["directory"]).map_or_else(|| vec![String::new()], names)
+    }
+
+    /// What `filename` lists: each line adds to those before it, `[global]` ones included.
+    fn files(&self) -> Vec<String> {
+        let lines = self.settings().filter(|setting| setting.name == "filename");
+        lines.flat_map(|setting| names(setting.value)).collect()
+    }
+
+    /// The paths that its options name, whether its engine works on files or not.
+    pub(super) fn named(&self) -> Vec<PathBuf> {
+        let (directories, files) = (self.directories(), self.files());
+        match directories.len().saturating_mul(files.len()) as u64 > MOST_NAMES {
+            true => Vec::new(),
+            false => joined(&directories, &files),
+        }
+    }
+
+    /// What its logs' names begin with; without a name they are called after the job, in the working directory.
+    pub(super) fn logs(&self) -> Vec<PathBuf> {
+        let given = LOGS.iter().filter_map(|option| self.value(&[option]));
+        given.map(|name| PathBuf::from(if name.is_empty() { self.section } else { name })).collect()
     }
 
     /// The file or device that its buffers are mapped from: fio overwrites it, whatever the job does.
@@ -295,6 +313,15 @@ impl<'a> Job<'a> {
         names.dedup();
         Ok(names)
     }
+}
+
+/// fio joins the two as texts: a name that begins with `/` does not replace the directory.
+fn joined(directories: &[String], files: &[String]) -> Vec<PathBuf> {
+    let one = |directory: &String, file: &String| match directory.is_empty() {
+        true => PathBuf::from(file),
+        false => PathBuf::from(format!("{directory}/{file}")),
+    };
+    directories.iter().flat_map(|directory| files.iter().map(move |file| one(directory, file))).collect()
 }
 
 /// A list of names with colons between them; `\:` is a colon within a name.

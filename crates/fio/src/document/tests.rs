@@ -224,7 +224,6 @@ fn files_are_those_that_fio_opens() {
     assert_eq!(paths("[j]\nnr_files=2\n"), ["j.0.0", "j.0.1"]);
     assert_eq!(paths("[/dev/null]\nrw=write\n"), ["/dev/null"], "the section names a device");
     assert_eq!(paths("[globalx]\nfilename=/a\n[j]\n"), ["/a"]);
-    assert_eq!(paths("[GLOBAL]\nfilename=/a\n[j]\n"), ["/a"]);
     for engine in ["aio", "linuxaio", "aiofoo", "psync:x", "a-later-one"] {
         assert_eq!(paths(&format!("[j]\nioengine={engine}\nfilename=/a\n")), ["/a"], "{engine}");
     }
@@ -249,4 +248,24 @@ fn the_last_share_of_a_mix_counts_and_names_in_global_do_not() {
     let name = |text: &str| read(text).unwrap().0.stages[0].works[0].name.clone();
     assert_eq!(name("[global]\nname=x\n[j]\n"), "j");
     assert_eq!(name("[j]\nname=own\n"), "own");
+}
+
+#[test]
+fn what_fio_would_read_otherwise_is_refused() {
+    let refused = |text: &str| {
+        let found = read(text).unwrap_err();
+        found.iter().map(|remark| remark.message.clone()).collect::<Vec<_>>().join("; ")
+    };
+    for option in ["ex${N}ec_prerun=id", "io${N}engine=nbd", "r${N}w=write", "open${N}dir=/etc"] {
+        let words = refused(&format!("[j]\nfilename=/a\n{option}\n"));
+        assert!(words.contains("has a variable in it"), "{words}");
+    }
+    let long = format!("[j]\nfilename=/a\n#{}exec_prerun=id\n", "A".repeat(8191));
+    assert!(refused(&long).contains("longer than 4000 bytes"), "{}", refused(&long));
+    for name in ["GLOBAL", "Global", "gLobalx"] {
+        let words = refused(&format!("[{name}]\nioengine=null\n[j]\nfilename=/a\n"));
+        assert!(words.contains("for a job"), "{words}");
+    }
+    assert!(refused("[j]\nfilename=/a\nwrite_iolog=/b\n").contains("would write over"));
+    assert!(refused("[j]\nfilename=/a\nioscheduler=none\n").contains("would change this machine"));
 }
