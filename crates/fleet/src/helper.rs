@@ -12,7 +12,7 @@ use crate::driver;
 use crate::link::client::piped;
 use crate::link::pipe::{self, Arrived, Clock, Outlet};
 use crate::protocol::{Down, Opened, Order, PackedPlan, Part, Second, Up, VERSION};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -37,9 +37,12 @@ const RUN: u64 = 1;
 /// How often the coordinator of a load is asked for instructions.
 const LISTEN: Duration = Duration::from_millis(50);
 
+/// How long a program may take to say what it is.
+const HELLO: Duration = Duration::from_secs(60);
+
 /// How long a program may take to end a load that is to stop at once: what is in flight may take three seconds
 /// ([`EARLY_DRAIN_NS`](tidemark_load::thread_pool::EARLY_DRAIN_NS)).
-const STOPPING: Duration = Duration::from_secs(30);
+const STOPPING: Duration = Duration::from_secs(10);
 
 /// How long a program may take to end by itself when its run is over: it stops its servers and removes their files.
 const ENDING: Duration = Duration::from_secs(10);
@@ -292,6 +295,8 @@ impl Running {
         let failed = |error: &dyn std::fmt::Display| format!("cannot start `{}`: {error}", path.display());
         let mut command = Command::new(&path);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // What it writes last is shown: the reason, and not where in its code that is.
+        command.env("RUST_BACKTRACE", "0");
         // Whoever interrupts this process from a terminal interrupts the load, and not what carries it out.
         command.process_group(0);
         let mut child = command.spawn().map_err(|error| failed(&error))?;
@@ -315,26 +320,47 @@ impl Running {
         };
         // Of a program that has ended already, reading shows it.
         let _ = shared.outlet.message(begin);
-        match pipe::read::<Hello>(&mut output) {
+        let (greeted, silence) = bounded::<()>(0);
+        let watched = Arc::clone(&shared);
+        let shown = path.display().to_string();
+        std::thread::spawn(move || {
+            if silence.recv_timeout(HELLO) == Err(RecvTimeoutError::Timeout) {
+                let seconds = HELLO.as_secs();
+                lock(&watched.gone).get_or_insert(format!(
+                    "`{shown}` did not reply within {seconds} s: is it {name} of this release?"
+                ));
+                // It has ended, if that fails.
+                let _ = lock(&watched.child).kill();
+            }
+        });
+        let hello = pipe::read::<Hello>(&mut output);
+        drop(greeted);
+        match hello {
             Ok(Some(Arrived::Message(hello))) if hello == Hello::own() => {}
             Ok(Some(Arrived::Message(hello))) => {
                 shared.end();
+                let own = Hello::own();
+                let other = match hello.tidemark == own.tidemark {
+                    true => format!("of another build of Tidemark {}", own.tidemark),
+                    false => format!("of Tidemark {}, and this is {}", hello.tidemark, own.tidemark),
+                };
                 return Err(format!(
-                    "`{}` is of Tidemark {}, and this is {}: build both with `make build`, or install both from one release",
-                    path.display(),
-                    hello.tidemark,
-                    Hello::own().tidemark
+                    "`{}` is {other}: build both with `make build`, or install both from one release",
+                    path.display()
                 ));
             }
             Ok(_) => {
                 // All that it wrote before it ended.
                 let _ = reading.join();
                 shared.listened(Ok(()));
-                return Err(shared.why_gone());
+                return Err(format!("{} (started as {})", shared.why_gone(), path.display()));
             }
-            Err(error) => {
+            Err(_) => {
                 shared.end();
-                return Err(failed(&error));
+                return Err(format!(
+                    "{} is not {name}, or of another release: build it with `make build`",
+                    path.display()
+                ));
             }
         }
         let (sender, replies) = unbounded();
@@ -376,9 +402,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        let end = Instant::now() + ENDING;
         if !self.is_gone() {
             self.send(&Down::Release { run: RUN });
-            let end = Instant::now() + ENDING;
             while Instant::now() < end {
                 match self.replies.recv_timeout(end.saturating_duration_since(Instant::now())) {
                     Ok(Up::Released { .. }) | Err(_) => break,
@@ -386,14 +412,14 @@ impl Drop for Running {
                 }
             }
         }
-        self.shared.end();
+        let _ = self.shared.reap(end);
     }
 }
 
 impl Shared {
     /// Nothing more comes from the program, and why.
     fn listened(&self, listened: Result<(), String>) {
-        let why = match (listened, self.reap()) {
+        let why = match (listened, self.reap(Instant::now() + ENDING)) {
             (Err(why), _) => format!("{why}{}", self.last_words()),
             (Ok(()), Ok(status)) => self.describe(status),
             (Ok(()), Err(error)) => format!("`{}` ended: {error}", self.name),
@@ -430,16 +456,15 @@ impl Shared {
         lock(&self.gone).clone().unwrap_or_else(|| format!("`{}` has ended", self.name))
     }
 
-    /// Ends it; one that cannot be waited for has ended.
+    /// Ends one that is of no use; one that cannot be waited for has ended.
     fn end(&self) {
-        let _ = self.reap();
+        let _ = self.reap(Instant::now() + Duration::from_secs(1));
     }
 
-    /// Closes its input and waits for its end, which it is forced to if it does not come soon.
-    fn reap(&self) -> std::io::Result<ExitStatus> {
+    /// Closes its input and waits for its end, which it is forced to if it has not come by `end`.
+    fn reap(&self, end: Instant) -> std::io::Result<ExitStatus> {
         self.outlet.close();
         let mut child = lock(&self.child);
-        let end = Instant::now() + ENDING;
         loop {
             match child.try_wait()? {
                 Some(status) => return Ok(status),
@@ -491,7 +516,8 @@ fn read_lines(errors: ChildStderr, shared: &Shared) {
         let line = String::from_utf8_lossy(&line);
         let line: String = line.trim().chars().filter(|letter| !letter.is_control()).collect();
         let mut lines = lock(&shared.last_lines);
-        if !line.is_empty() {
+        // A remark of Rust's runtime for programmers.
+        if !line.is_empty() && !line.starts_with("note: run with `RUST_BACKTRACE") {
             lines.push(line);
         }
         let more = lines.len().saturating_sub(LAST_LINES);

@@ -3,7 +3,7 @@
 use crate::endpoints::{Endpoints, merged};
 use crate::engine::{Clock, OpenError, Sessions, ThreadContext, Tick};
 use crate::merge::{Decision, Merge, first_examples};
-use crate::recorder::{Outlet, Recorder};
+use crate::recorder::{INTERVAL_NS, Outlet, Recorder};
 use crate::seconds::Seconds;
 use crate::stop::StopRequest;
 use crate::thread::{LoadThread, ThreadResult};
@@ -210,6 +210,7 @@ pub fn lead(
         watch,
         started: None,
         window: None,
+        known_ns: 0,
         is_over: false,
         is_interrupted: false,
     };
@@ -220,10 +221,19 @@ pub fn lead(
     let ending = match ended {
         Ok(ending) => ending,
         Err(OpenError(reason)) => {
+            // What was done after the last second that came is not known: nothing is said of that time.
+            let known_ns =
+                own.known_ns.min(Instant::now().saturating_duration_since(started).as_nanos() as u64);
             own.merge.gone(0);
-            own.merge.ended_early(Instant::now().saturating_duration_since(started).as_nanos() as u64);
+            own.merge.ended_early(known_ns);
             own.merge.flush(own.watch);
-            let result = own.merge.result(Vec::new());
+            let last = Ending {
+                last_done_ns: known_ns,
+                load_done_ns: known_ns,
+                last_measured_ns: known_ns,
+                ..Ending::default()
+            };
+            let result = own.merge.result(vec![last]);
             let done = result.tallies.iter().map(Tally::total).fold(0, u64::saturating_add);
             let unknown = work.planned().operations.map_or(0, |planned| planned.saturating_sub(done));
             return Ok(Result { given_up: reason, unknown, interrupted: own.is_interrupted, ..result });
@@ -239,6 +249,8 @@ struct Own<'a> {
     watch: &'a mut dyn Watch,
     started: Option<Instant>,
     window: Option<Instant>,
+    /// The end of the last second that has come, since the start.
+    known_ns: u64,
     /// Whether the load has ended before its time, by itself.
     is_over: bool,
     is_interrupted: bool,
@@ -254,6 +266,7 @@ impl Coordinator for Own<'_> {
     }
 
     fn interval(&mut self, interval: &Interval) {
+        self.known_ns = (u64::from(interval.index) + 1) * INTERVAL_NS;
         self.merge.take(0, interval);
         self.merge.emit(self.watch);
     }

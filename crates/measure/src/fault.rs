@@ -88,8 +88,8 @@ faults! {
     Constraint = "constraint", "a statement violated a constraint of the database";
     /// The database refuses statements or connections for now: it starts, stops or recovers (class 57).
     Unavailable = "unavailable", "the database is starting, stopping or recovering";
-    /// The database has run out of connections, memory or another resource (class 53).
-    Overloaded = "overloaded", "the database has run out of connections, memory or another resource";
+    /// The database or query engine has run out of connections, memory or another resource (class 53).
+    Overloaded = "overloaded", "the database or query engine has run out of connections, memory or another resource";
     /// The database rejected a statement for another reason.
     Sql = "sql_error", "the database rejected a statement";
     /// The device or file system reported an error (EIO and its kin).
