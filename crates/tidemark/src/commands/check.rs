@@ -43,7 +43,7 @@ pub(crate) fn check(
     };
     let registry = tidemark_engines::registry();
     let plan = &source.document.plan;
-    rehearse(plan, &registry)?;
+    rehearse(plan, &registry).map_err(Stop::usage)?;
     let forecast = forecast::forecast(plan, &registry);
     let possible = possible(&forecast);
     if arguments.json {
@@ -63,8 +63,24 @@ pub(crate) fn check(
 }
 
 /// Whether the programs that would carry out the plan are there and understand it.
-fn rehearse(plan: &Plan, registry: &Registry) -> Result<(), Stop> {
-    registry.engines().try_for_each(|engine| engine.rehearse(plan)).map_err(Stop::usage)
+fn rehearse(plan: &Plan, registry: &Registry) -> Result<(), String> {
+    registry.engines().try_for_each(|engine| engine.rehearse(plan))
+}
+
+/// The same for all arms and loads of an evaluation. What an arm's set-up makes known is not known yet: a load that needs it is not
+/// looked at.
+pub(super) fn rehearse_all(document: &Evaluation) -> Result<(), String> {
+    let registry = tidemark_engines::registry();
+    let environment = Environment::process(&registry);
+    for load in 0..document.loads.len() {
+        let first = document.loads[load].levels.known().into_iter().next().unwrap_or_default();
+        for arm in 0..document.arms.len() {
+            if let Ok(plan) = document.sketch(arm, load, &first, 1, &environment) {
+                rehearse(&plan, &registry)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether this process could run what is forecast.
@@ -122,6 +138,7 @@ fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Term
     let registry = tidemark_engines::registry();
     let environment = Environment::process(&registry);
     let cells = document.cells();
+    rehearse_all(document).map_err(Stop::usage)?;
     let mut forecasts = Vec::new();
     for load in 0..document.loads.len() {
         let first = document.loads[load].levels.known().into_iter().next().unwrap_or_default();
@@ -129,7 +146,6 @@ fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Term
             let said: Vec<_> = diagnostics.iter().map(|one| one.message.as_str()).collect();
             Stop::usage(format!("load `{}`: {}", document.loads[load].name, said.join("; ")))
         })?;
-        rehearse(&plan, &registry)?;
         forecasts.push(forecast::forecast(&plan, &registry));
     }
     if json {

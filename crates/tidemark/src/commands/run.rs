@@ -24,6 +24,7 @@ pub(crate) fn run(arguments: &cli::RunOn, store: Option<PathBuf>, terminal: Term
             super::driver_pods::run(source, arguments, place, store, terminal)
         }
         (Opened::Evaluation(source), None) => {
+            super::check::rehearse_all(&source.evaluation).map_err(Stop::not_ready)?;
             super::evaluate::execute(source, run, outcome::Means::local(), store, terminal)
         }
         (Opened::Evaluation(source), Some(place)) => {

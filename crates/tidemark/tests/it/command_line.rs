@@ -260,8 +260,12 @@ impl Alone {
 
     /// What a command says of the document.
     fn tidemark(&self, command: &str) -> Output {
+        self.says(&[command, "tables.yaml"])
+    }
+
+    fn says(&self, arguments: &[&str]) -> Output {
         let mut program = std::process::Command::new(self.place.path("tidemark"));
-        program.args([command, "tables.yaml"]).current_dir(self.place.directory.path());
+        program.args(arguments).current_dir(self.place.directory.path());
         program.env("PATH", "").env("NO_COLOR", "1").env("TIDEMARK_STORE", self.place.path("results.db"));
         Output::from(program.output().unwrap())
     }
@@ -281,6 +285,22 @@ fn a_document_that_needs_the_query_engine_is_refused_where_it_is_missing() {
         );
     }
     assert!(!alone.place.path("lake").exists(), "nothing was begun");
+    // Of an evaluation nothing is set up, although its first load could be measured.
+    let begun = alone.place.path("begun");
+    alone.place.write(
+        "arms.yaml",
+        &format!(
+            "name: e\narms:\n  - {{name: a, set_up: ': > {}'}}\nloads:\n  - name: first\n    target: mock\n    stages:\n      \
+             - load: {{workers: 1, for: 1s, containers: 1, operations: [{{get: {{objects: 1-9}}}}]}}\n  - name: second\n    \
+             target: {{kind: datafusion, storage: {{kind: files, directory: lake}}}}\n    stages:\n      \
+             - prepare: {{tables: tpch, scale: 0.01}}\n      - load: {{tables: tpch, scale: 0.01, queries: [q1]}}\n",
+            begun.display()
+        ),
+    );
+    let output = alone.says(&["run", "--run-commands", "arms.yaml"]);
+    assert_ne!(output.code, 0);
+    assert!(output.stderr.contains("need the program `tidemark-lake`"), "{}", output.stderr);
+    assert!(!begun.exists(), "an arm was set up");
 }
 
 #[test]
@@ -292,11 +312,14 @@ fn a_query_engine_that_does_not_fit_or_does_not_start_says_why() {
     let frame = |text: &str| format!("printf '\\{:03o}\\000\\000\\000\\000%s' '{text}'", text.len());
     // It stays until its input ends, as the real one does.
     let refuses = format!("{}\n{}\nwhile read -r _; do :; done", frame(&hello), frame(refusal));
+    let older = format!(r#"{{"protocol":1,"tidemark":"{}"}}"#, env!("CARGO_PKG_VERSION"));
+    let another = format!("{}\nread _", frame(&older));
     let cases = [
         (refuses.as_str(), "the disk of tidemark-lake is gone"),
         (other, "is of Tidemark 0.0.7-old"),
         ("echo 'no such library' >&2; exit 127", "ended with exit code 127: no such library"),
-        ("printf 'hello, world'; read _", "is too long"),
+        ("printf 'hello, world'; read _", "is not tidemark-lake, or of another release"),
+        (another.as_str(), "is of another build of Tidemark"),
     ];
     for (script, sign) in cases {
         let output = Alone::new().with(script).tidemark("run");
