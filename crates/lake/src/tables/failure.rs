@@ -170,7 +170,13 @@ impl From<DataFusionError> for Failure {
             | DataFusionError::NotImplemented(_) => Fault::Sql,
             _ => Fault::Local,
         };
-        Self::new(fault, words(error.find_root()))
+        let said = words(error.find_root());
+        match fault {
+            Fault::Overloaded => {
+                Self::new(fault, format!("the query needs more than the target's `memory`: {said}"))
+            }
+            _ => Self::new(fault, said),
+        }
     }
 }
 
@@ -185,7 +191,13 @@ mod tests {
         let wrapped = DataFusionError::External(Box::new(store));
         assert_eq!(Failure::from(wrapped).fault, Fault::NoSpace);
         let memory = DataFusionError::ResourcesExhausted("pool".into()).context("while it sorted");
-        assert_eq!(Failure::from(memory).fault, Fault::Overloaded);
+        let failure = Failure::from(memory);
+        assert_eq!(failure.fault, Fault::Overloaded);
+        assert!(
+            failure.words.starts_with("the query needs more than the target's `memory`: "),
+            "{}",
+            failure.words
+        );
         for (error, fault) in [
             (ArrowError::ParquetError("dictionary index out of bounds".into()), Fault::WrongContent),
             (ArrowError::DivideByZero, Fault::Sql),
