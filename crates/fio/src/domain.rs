@@ -53,7 +53,7 @@ pub(crate) fn device(path: &Path) -> Option<u64> {
 fn open(sandbox: &mut Sandbox, path: &Path) {
     sandbox.file(path);
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        // If it cannot be made, fio says why.
+        // If it cannot be made, fio reports why.
         let _ = std::fs::create_dir_all(parent);
     }
     if let Some(directory) = directory(path) {

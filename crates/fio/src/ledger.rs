@@ -101,7 +101,7 @@ impl<'a> Account<'a> {
         self.is_of_file && self.jobs(document).count() < self.work.load.workers as usize
     }
 
-    /// What a job did that its file does not ask for, as Tidemark reads it: it is in no figure.
+    /// Operations of a job that Tidemark did not expect from its file: no result includes them.
     fn strays(&self, job: &Job) -> Option<String> {
         let unexpected = [Action::Read, Action::Write, Action::Trim].into_iter().find_map(|action| {
             let count = import::done(job, action);
@@ -110,7 +110,7 @@ impl<'a> Account<'a> {
         let (count, action) = unexpected?;
         let name = &job.jobname;
         Some(format!(
-            "fio reports {count} operations ({}) of job {name}, which does none as Tidemark reads its file: they are in no figure",
+            "fio reports {count} operations ({}) of job {name} that Tidemark did not expect from its file: no result includes them",
             action.name()
         ))
     }
@@ -227,7 +227,7 @@ impl<'a> Ledger<'a> {
         Ok(outcomes)
     }
 
-    /// What fio reports that has no place in the results of a work; jobs without any work count for the first one.
+    /// What fio reports and no result of a work includes; jobs without any work count for the first one.
     fn strays(&self, index: usize) -> Option<String> {
         let account = &self.accounts[index];
         let reports = || self.reports.iter().flatten();
@@ -238,7 +238,7 @@ impl<'a> Ledger<'a> {
         own.or_else(|| {
             let job = lost().filter(|_| index == 0)?;
             Some(format!(
-                "fio reports a job {} that Tidemark does not find in the file: it is in no figure",
+                "fio reports a job {} that Tidemark does not find in the file: no result includes it",
                 job.jobname
             ))
         })

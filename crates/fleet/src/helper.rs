@@ -358,7 +358,7 @@ impl Running {
             Err(_) => {
                 shared.end();
                 return Err(format!(
-                    "{} is not {name}, or of another release: build it with `make build`",
+                    "`{}` is not the {name} of this release: build it with `make build`",
                     path.display()
                 ));
             }

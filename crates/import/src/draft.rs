@@ -11,6 +11,7 @@ use tidemark_measure::record::{
     Example, Note, Operation, Provenance, Reported, Run, Second, SecondOfOperation, Stage, State, Work,
 };
 use tidemark_measure::tally::Tally;
+use tidemark_measure::units;
 
 /// What failures are counted as whose class no tool has recorded: most of theirs come from the server. A note of the
 /// run states that it is unknown.
@@ -118,7 +119,9 @@ pub(crate) fn check(run: &Run) -> Result<(), String> {
     let is_sane = |numbers: &[u64]| numbers.iter().all(|number| *number <= MOST);
     let named = |what: &str, name: &str| match name.len() {
         length if length > LONGEST_NAME => Err(format!(
-            "a {what} has a name of {length} bytes; the limit is {LONGEST_NAME}: the file is damaged, or rename it"
+            "a {what} has a name of {} bytes; the limit is {}: the file is damaged, or rename it",
+            units::count(length as u64),
+            units::count(LONGEST_NAME as u64)
         )),
         _ => Ok(()),
     };

@@ -106,7 +106,11 @@ fn files_of_any_size_are_read_or_refused_within_bounds() {
     assert!(refused(&fio).contains("contains 501 jobs; the limit is 500"), "{}", refused(&fio));
     fio["jobs"] = vec![job].into();
     fio["jobs"][0]["jobname"] = "A".repeat(65_536).into();
-    assert!(refused(&fio).contains("a name of 65536 bytes; the limit is 4096"), "{}", refused(&fio));
+    assert!(
+        refused(&fio).contains("a name of 65\u{202f}536 bytes; the limit is 4\u{202f}096"),
+        "{}",
+        refused(&fio)
+    );
 }
 
 #[test]

@@ -221,7 +221,7 @@ pub fn lead(
     let ending = match ended {
         Ok(ending) => ending,
         Err(OpenError(reason)) => {
-            // What was done after the last second that came is not known: nothing is said of that time.
+            // What happened after the last second that arrived is unknown: the result ends there.
             let known_ns =
                 own.known_ns.min(Instant::now().saturating_duration_since(started).as_nanos() as u64);
             own.merge.gone(0);

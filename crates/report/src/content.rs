@@ -347,7 +347,7 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
             },
         ),
         ("Planned but never started", work.undone, "the work was abandoned"),
-        ("Planned, and nothing is known of them", work.unknown, "what carried them out was lost"),
+        ("Planned, and nothing is known of them", work.unknown, "the process that ran them was lost"),
     ];
     for (name, count, meaning) in counts.into_iter().filter(|(_, count, _)| *count > 0) {
         fact(Tone::Plain, name, format!("{} ({meaning})", units::count(count)));

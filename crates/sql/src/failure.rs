@@ -97,10 +97,10 @@ impl From<Broken> for Failure {
     }
 }
 
-/// Most characters that are kept of what a server says.
+/// The longest message of a server that is kept, characters.
 const MOST_WORDS: usize = 300;
 
-/// What a server says, for people: one line of bounded length, so that it cannot pass for lines of our own.
+/// A server's message as one line of bounded length, so that it cannot pass for lines of our own.
 pub(crate) fn words(text: &str) -> String {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let mut whole = text.split(breaks).map(str::trim).filter(|part| !part.is_empty());

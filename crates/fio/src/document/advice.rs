@@ -35,10 +35,10 @@ pub(super) fn refuse(setting: &Setting<'_>, found: &mut Vec<Diagnostic>) {
         ),
         "ioscheduler" | "cgroup" | "cgroup_weight" | "cgroup_nodelete" => refuse(
             format!("`{name}` would change this machine, and fio runs in a sandbox that cannot"),
-            "make the setting before the run, and remove the option",
+            "apply the setting before the run, and remove the option",
         ),
         "write_iolog" => refuse(
-            "`write_iolog` would write over the file that it names".into(),
+            "`write_iolog` would overwrite the file that it names".into(),
             "remove it: Tidemark keeps fio's counts and latencies itself",
         ),
         "read_iolog" | "opendir" => refuse(

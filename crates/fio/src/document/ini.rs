@@ -69,7 +69,7 @@ pub(crate) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Se
                         found.push(Diagnostic::error(
                             section.span.clone(),
                             format!(
-                                "fio takes `[{name}]` for a job, and only `[global]` for the options of all"
+                                "fio reads `[{name}]` as a job: only `[global]` sets options for all jobs"
                             ),
                             "write `[global]`, or give the job another name",
                         ));

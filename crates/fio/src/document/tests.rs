@@ -264,8 +264,8 @@ fn what_fio_would_read_otherwise_is_refused() {
     assert!(refused(&long).contains("longer than 4000 bytes"), "{}", refused(&long));
     for name in ["GLOBAL", "Global", "gLobalx"] {
         let words = refused(&format!("[{name}]\nioengine=null\n[j]\nfilename=/a\n"));
-        assert!(words.contains("for a job"), "{words}");
+        assert!(words.contains("as a job"), "{words}");
     }
-    assert!(refused("[j]\nfilename=/a\nwrite_iolog=/b\n").contains("would write over"));
+    assert!(refused("[j]\nfilename=/a\nwrite_iolog=/b\n").contains("would overwrite"));
     assert!(refused("[j]\nfilename=/a\nioscheduler=none\n").contains("would change this machine"));
 }

@@ -134,7 +134,7 @@ mod tests {
         work(&mut run).given_up = "driver a was lost".into();
         let evidence = said(&run, "given-up").unwrap().evidence();
         assert!(
-            evidence[0].starts_with("operations of which nothing is known")
+            evidence[0].starts_with("operations whose outcome is unknown")
                 && evidence[0].ends_with("5\u{202f}752"),
             "{evidence:?}"
         );

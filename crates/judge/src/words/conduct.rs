@@ -134,7 +134,7 @@ impl Tell for Conduct {
                 if *unknown > 0 {
                     let unknown = units::count(*unknown);
                     lines.push(format!(
-                        "operations of which nothing is known, because what carried them out was lost: {unknown}"
+                        "operations whose outcome is unknown, because the process that ran them was lost: {unknown}"
                     ));
                 }
                 lines.push(format!("the work lasted {}", units::duration_ns(*lasted_ns)));

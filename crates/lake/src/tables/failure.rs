@@ -170,12 +170,12 @@ impl From<DataFusionError> for Failure {
             | DataFusionError::NotImplemented(_) => Fault::Sql,
             _ => Fault::Local,
         };
-        let said = words(error.find_root());
+        let reason = words(error.find_root());
         match fault {
             Fault::Overloaded => {
-                Self::new(fault, format!("the query needs more than the target's `memory`: {said}"))
+                Self::new(fault, format!("the query needs more than the target's `memory`: {reason}"))
             }
-            _ => Self::new(fault, said),
+            _ => Self::new(fault, reason),
         }
     }
 }

@@ -179,9 +179,7 @@ async fn authenticate(
             _ => false,
         };
         if again {
-            return Err(Failure::malformed(
-                "the server asks for the same step of authentication again and again",
-            ));
+            return Err(Failure::malformed("the server repeats a step of authentication"));
         }
         match payload {
             [0x00, ..] => return Ok(()),

@@ -123,7 +123,7 @@ fn operations_that_a_lost_driver_may_have_done_are_said_to_be_unknown() {
         assert!(unknown > 0, "{on_loss}: {work}");
         assert_eq!(sum("ok") + sum("failed") + unknown + undone, u64::from(total), "{on_loss}");
         let findings = record.value["findings"].to_string();
-        assert!(findings.contains("of which nothing is known"), "{findings}");
+        assert!(findings.contains("whose outcome is unknown"), "{findings}");
     }
 }
 

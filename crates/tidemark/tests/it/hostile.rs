@@ -271,7 +271,7 @@ fn a_server_that_keeps_its_client_busy_or_waiting_is_left() {
     });
     let output = place.tidemark(&["run", document(port).to_str().unwrap()]);
     assert_ne!(output.code, 0);
-    assert!(output.stderr.contains("the same step of authentication"), "{}", output.stderr);
+    assert!(output.stderr.contains("repeats a step of authentication"), "{}", output.stderr);
 
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let child = place.start(&["run", document(silent.local_addr().unwrap().port()).to_str().unwrap()]);
