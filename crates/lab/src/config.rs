@@ -64,6 +64,10 @@ mgr stats period = 1
 mon data avail warn = -1
 mon data avail crit = -1
 
+# Daemons on one busy machine answer each other's heartbeats late. The default warns after 1 s, 5 % of the time after which an OSD
+# counts as down; here it is half of that time.
+mon warn on slow ping time = 10000
+
 [mon]
 mon data = {dir}/mon
 mon cluster log file = {dir}/log/cluster.log
