@@ -437,7 +437,8 @@ fn a_gateway_killed_in_the_middle_of_streams_is_named(lab: &Lab, endpoints: &[St
         work["endpoints"].as_array().unwrap().iter().map(|one| one[what].as_u64().unwrap()).collect()
     };
     let (ok, failed) = (counts("ok"), counts("failed"));
-    assert!(ok.iter().all(|ok| *ok > 0), "{ok:?}");
+    // On a busy machine the second one is killed before it has answered a whole query.
+    assert!(ok[0] > 0 && ok[2] > 0, "{ok:?}");
     assert!(failed[1] > 0 && failed[0] + failed[2] == 0, "{failed:?}");
     let operations = work["operations"].as_array().unwrap();
     let sum = |what: &str| operations.iter().map(|one| one[what].as_u64().unwrap()).sum::<u64>();
