@@ -6,6 +6,7 @@
  * With `--empty` nothing was ever done at it. With `--auth` it asks for a login; the token is `demo`. With `--viewer` the caller may only look.
  */
 
+import { randomUUID } from 'node:crypto';
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
@@ -159,19 +160,36 @@ function follow(query, response) {
   response.on('close', () => fleet.events.off('event', tell));
 }
 
+/** Sessions that go on, and tickets that were not used. */
+const sessions = new Set();
+const tickets = new Set();
+
+/** Whom a login lets in: the token is `demo`, and so is the code of a login address, as often as it is opened. */
+async function owner(request) {
+  const { token, code } = await read(request);
+  if ((token ?? code) !== 'demo') throw new Trouble(401, 'The token is not known, or it has been revoked.');
+  return { user: 'anna', role };
+}
+
 async function api(request, response, path, query) {
-  const entered = !auth || /tidemark_session=demo/.test(request.headers.cookie ?? '');
+  const shown = (request.headers.authorization ?? '').replace(/^Bearer /, '');
+  if (path === '/session/owner') return owner(request);
   if (path === '/session' && request.method === 'POST') {
-    if ((await read(request)).token !== 'demo')
-      throw new Trouble(401, 'The token is not known, or it has been revoked.');
-    response.setHeader('set-cookie', 'tidemark_session=demo; HttpOnly; SameSite=Strict; Path=/');
-    return info();
+    const session = { key: `session-${randomUUID()}`, owner: await owner(request) };
+    sessions.add(session.key);
+    return session;
   }
   if (path === '/session') {
-    response.setHeader('set-cookie', 'tidemark_session=; Max-Age=0; Path=/');
+    sessions.delete(shown);
     return null;
   }
-  if (!entered) throw new Trouble(401, 'log in first');
+  if (auth && !sessions.has(shown) && !tickets.delete(request.url)) throw new Trouble(401, 'log in first');
+  if (path === '/tickets') {
+    const { address } = await read(request);
+    const ticketed = `${address}${address.includes('?') ? '&' : '?'}ticket=${randomUUID()}`;
+    tickets.add(ticketed);
+    return { address: ticketed };
+  }
   if (path === '/events') return follow(query, response);
   for (const [method, pattern, answer] of routes) {
     const found = method === request.method && pattern.exec(path);
@@ -203,7 +221,7 @@ function statics(path, response) {
     'content-type': `${types[extname(served)] ?? 'application/octet-stream'}; charset=utf-8`,
     'content-encoding': 'gzip',
     'content-security-policy':
-      "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'",
+      "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   });
   createReadStream(served).pipe(createGzip()).pipe(response);
 }

@@ -1102,11 +1102,16 @@ export interface LiveWork {
   workers: number;
 }
 
-/** The console's login. */
-export interface Login {
-  /** A token. */
-  token: string;
-}
+/** What somebody logs in with. */
+export type Login =
+  | {
+      /** A token. */
+      token: string;
+    }
+  | {
+      /** The code of a login address, which is good once. */
+      code: string;
+    };
 
 /** A time without a single success. */
 export interface LongestGap {
@@ -1260,6 +1265,14 @@ export interface OwnIo {
   read_bytes: number;
   /** Bytes that it wrote to files and devices. */
   written_bytes: number;
+}
+
+/** Whose token it is. */
+export interface Owner {
+  /** Its role. */
+  role: Role;
+  /** Name of the token. */
+  user: string;
 }
 
 /** The part that something has in a run. */
@@ -1805,6 +1818,14 @@ export type Service =
       last_ns: number;
     };
 
+/** A session, which stands for the token of whoever logged in. */
+export interface Session {
+  /** The session's key: it is sent as a token is, `Authorization: Bearer KEY`. */
+  key: string;
+  /** Who logged in. */
+  owner: Owner;
+}
+
 /** Rounds of a load, before its window or in it, until throughput was steady by the SNIA's rule (SSS PTS 2.0.2, 2.1.24): over five rounds the range is at most 20 % of the average and the best line's rise at most 10 %. */
 export interface Settling {
   /** Length of a round, nanoseconds. */
@@ -2122,6 +2143,18 @@ export type Think =
         mean_ns: number;
       };
     };
+
+/** Lets a browser fetch one address, once and soon, without a header. */
+export interface Ticket {
+  /** The address with its ticket. */
+  address: string;
+}
+
+/** What a ticket is to be good for. */
+export interface TicketFor {
+  /** The address without scheme, host and ticket: `/api/v1/runs/12/report?format=csv`. */
+  address: string;
+}
 
 /** An error reply. */
 export interface Trouble {

@@ -3,8 +3,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Info } from './api';
 import * as client from './client';
+import { Enter } from './enter';
 import { Login } from './login';
 import { announce } from './lib/announce';
+import { entry } from './lib/entry';
+import { onChange } from './lib/key';
 import { followLinks, useAddress } from './lib/router';
 import { Session } from './lib/session';
 import { duration, fullMoment } from './lib/format';
@@ -13,11 +16,15 @@ import { Head } from './head';
 import { Page } from './routes';
 
 export function App() {
+  const [opened, setOpened] = useState(entry);
   const [info, setInfo] = useState<Info | null>(null);
   const [login, setLogin] = useState(false);
   const [error, setError] = useState<Error>();
+  /** Why the login address that was opened did not log in. */
+  const [refused, setRefused] = useState<Error>();
   const ask = () => {
     setError(undefined);
+    setLogin(false);
     client.info().then(setInfo, (error: Error) => {
       if (!(error instanceof client.Refused && error.status === 401)) setError(error);
     });
@@ -25,16 +32,22 @@ export function App() {
   useEffect(() => {
     const needed = () => setLogin(true);
     client.unauthorized.addEventListener('unauthorized', needed);
-    ask();
-    return () => client.unauthorized.removeEventListener('unauthorized', needed);
-  }, []);
-  if (login) {
-    const entered = (info: Info) => {
-      setInfo(info);
-      setLogin(false);
+    const end = onChange(ask);
+    if (!entry) ask();
+    return () => {
+      client.unauthorized.removeEventListener('unauthorized', needed);
+      end();
     };
-    return <Login entered={entered} />;
+  }, []);
+  if (opened) {
+    const done = (error?: Error) => {
+      setOpened(undefined);
+      setRefused(error);
+      ask();
+    };
+    return <Enter entry={opened} done={done} />;
   }
+  if (login) return <Login refused={refused} entered={ask} />;
   if (error) {
     return (
       <main>
@@ -45,7 +58,7 @@ export function App() {
   if (!info) return null;
   return (
     <Session.Provider value={info}>
-      <Frame info={info} leave={() => void client.logOut().then(() => location.assign('/'))} />
+      <Frame key={info.user} info={info} leave={() => void client.logOut().then(() => location.assign('/'))} />
     </Session.Provider>
   );
 }

@@ -1,6 +1,7 @@
 /** The controller's API: one function per endpoint that the console uses. */
 
 import type * as api from './api';
+import * as session from './lib/key';
 
 const base = '/api/v1';
 
@@ -18,12 +19,25 @@ export class Refused extends Error {
 /** Told when an answer says that a login is needed. */
 export const unauthorized = new EventTarget();
 
-async function send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-  const init: RequestInit = { method, headers: { accept: 'application/json', ...headers } };
-  if (body !== undefined) {
-    init.body = JSON.stringify(body);
-    init.headers = { ...init.headers, 'content-type': 'application/json' };
-  }
+interface Sent {
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+async function send(method: string, path: string, { body, headers, signal }: Sent = {}) {
+  const key = session.key();
+  const init: RequestInit = {
+    method,
+    headers: {
+      accept: 'application/json',
+      ...(key !== null && { authorization: `Bearer ${key}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+  };
   let response: Response;
   try {
     response = await fetch(base + path, init);
@@ -31,7 +45,10 @@ async function send(method: string, path: string, body?: unknown, headers: Recor
     throw new Refused(0, 'Cannot reach the controller. Check that it is running and that the network is up.');
   }
   if (response.ok) return response;
-  if (response.status === 401 && path !== '/session') unauthorized.dispatchEvent(new Event('unauthorized'));
+  if (response.status === 401 && !path.startsWith('/session')) {
+    if (key !== null) session.forget(key);
+    unauthorized.dispatchEvent(new Event('unauthorized'));
+  }
   throw await refusal(response);
 }
 
@@ -46,11 +63,11 @@ async function refusal(response: Response): Promise<Refused> {
 }
 
 async function json<T>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<T> {
-  return (await (await send(method, path, body, headers)).json()) as T;
+  return (await (await send(method, path, { body, headers })).json()) as T;
 }
 
 const get = <T>(path: string) => json<T>('GET', path);
-const text = async (path: string) => (await send('GET', path, undefined, { accept: '*/*' })).text();
+const text = async (path: string) => (await send('GET', path, { headers: { accept: '*/*' } })).text();
 
 /** A key that makes a repeated submission harmless. `randomUUID` is missing where the page came without TLS. */
 function idempotencyKey(): string {
@@ -58,8 +75,28 @@ function idempotencyKey(): string {
 }
 
 export const info = () => get<api.Info>('/info');
-export const logIn = (token: string) => json<api.Info>('POST', '/session', { token });
-export const logOut = () => send('DELETE', '/session');
+/** Whom a token or a code would log in. */
+export const owner = (login: api.Login) => json<api.Owner>('POST', '/session/owner', login);
+
+/** Logs in; a session that this browser had before ends. */
+export async function logIn(login: api.Login): Promise<void> {
+  const before = session.key();
+  session.keep((await json<api.Session>('POST', '/session', login)).key);
+  if (before !== null) await end(before);
+}
+
+/** Logs out, here and at the controller. */
+export async function logOut(): Promise<void> {
+  const key = session.key();
+  if (key === null) return;
+  session.forget(key);
+  await end(key);
+}
+
+/** Ends a session. One that cannot be ended now ends by itself, and nobody has its key any more. */
+const end = (key: string) =>
+  send('DELETE', '/session', { headers: { authorization: `Bearer ${key}` } }).catch(() => undefined);
+
 export const overview = () => get<api.Overview>('/overview');
 export const drivers = () => get<api.Driver[]>('/drivers');
 
@@ -122,11 +159,21 @@ export const remark = (run: number) => get<api.Remark>(`/runs/${run}/remark`);
 export const setRemark = (run: number, remark: api.Remark) => json<api.Remark>('PUT', `/runs/${run}/remark`, remark);
 /** Where a run's COSBench archive, document or log can be fetched. */
 export const runFile = (id: number, file: string) => `${base}/runs/${id}/${file}`;
-
 /** Where a run's report can be fetched. */
 export const runReport = (id: number, format: string) => `${base}/runs/${id}/report?format=${format}`;
 /** Where an evaluation's report can be fetched. */
 export const evaluationReport = (id: number, format: string) => `${base}/evaluations/${id}/report?format=${format}`;
-/** Where events are told; those of a submission, or overviews only. */
-export const eventsAddress = (submission?: number) =>
-  `${base}/events${submission === undefined ? '' : `?submission=${submission}`}`;
+
+/** An address that the browser is to fetch by itself, with a ticket that is good for that once. Who never logged in needs none. */
+export async function ticketed(address: string): Promise<string> {
+  if (session.key() === null) return address;
+  return (await json<api.Ticket>('POST', '/tickets', { address })).address;
+}
+
+/** The stream of events; those of a submission, or overviews only. */
+export async function events(submission: number | undefined, signal: AbortSignal) {
+  const query = submission === undefined ? '' : `?submission=${submission}`;
+  const { body } = await send('GET', `/events${query}`, { headers: { accept: 'text/event-stream' }, signal });
+  if (!body) throw new Refused(0, 'The controller sent no events.');
+  return body;
+}

@@ -1,18 +1,20 @@
 /** Asks for a token where the controller wants one. */
 
 import { useId, useState } from 'preact/hooks';
-import type { Info } from './api';
 import * as client from './client';
 import { useAction } from './parts/action';
 import { Notice } from './parts/notice';
 
-export function Login({ entered }: { entered: (info: Info) => void }) {
+export function Login({ refused, entered }: { refused: Error | undefined; entered: () => void }) {
   const [token, setToken] = useState('');
-  const { busy, error, act } = useAction();
+  const { busy, error = refused, act } = useAction();
   const id = useId();
   const submit = (event: Event) => {
     event.preventDefault();
-    act(async () => entered(await client.logIn(token)));
+    act(async () => {
+      await client.logIn({ token });
+      entered();
+    });
   };
   return (
     <main class="login">

@@ -43,6 +43,7 @@ export async function open(chrome, address, { width = 1440, height = 900, dark =
 /** The session of a browser that has logged in by an address that works once. */
 export async function logIn(chrome, login) {
   const { page, close } = await open(chrome, login);
+  await page.waitForFunction(() => localStorage.getItem('tidemark.session'));
   const session = await page.context().storageState();
   await close();
   return session;

@@ -13,6 +13,7 @@ const address = new URL(login).origin;
 const chrome = await browser();
 const { page, errors, close } = await open(chrome, login);
 page.setDefaultTimeout(90_000);
+await page.getByRole('heading', { name: 'Overview' }).waitFor();
 await page.goto(`${address}/submit?form`);
 
 await page.getByLabel('Name', { exact: true }).fill('by-form');
@@ -43,7 +44,9 @@ if (shots) {
 await page.getByRole('button', { name: 'Submit', exact: true }).click();
 await page.waitForURL(/\/w\/\d+$/);
 const id = page.url().split('/').at(-1);
-const asked = async (path) => page.request.get(`${address}/api/v1/submissions/${id}${path}`);
+const authorization = `Bearer ${await page.evaluate(() => localStorage.getItem('tidemark.session'))}`;
+const get = (path) => page.request.get(`${address}/api/v1${path}`, { headers: { authorization } });
+const asked = (path) => get(`/submissions/${id}${path}`);
 const stored = await (await asked('/document')).text();
 assert.match(stored, /name: by-form/);
 assert.ok(!stored.includes(secret), 'the key is not shown afterwards');
@@ -53,7 +56,7 @@ do {
   submission = await (await asked('')).json();
 } while (submission.state === 'queued' || submission.state === 'running');
 assert.equal(submission.state, 'completed', submission.reason);
-const run = await (await page.request.get(`${address}/api/v1/runs/${submission.run}`)).json();
+const run = await (await get(`/runs/${submission.run}`)).json();
 const operations = run.stages.flatMap(({ works }) => works.flatMap(({ operations }) => operations));
 assert.ok(
   operations.every(({ ok, failed }) => ok > 0 && failed === 0),

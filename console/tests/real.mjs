@@ -155,9 +155,16 @@ await operations.getByText('write', { exact: true }).first().waitFor();
 await look('run');
 for (const name of ['COSBench archive', 'Configuration', 'Log']) {
   const download = page.waitForEvent('download');
-  await page.getByRole('link', { name, exact: true }).click();
+  await page.getByRole('button', { name, exact: true }).click();
   assert.match((await download).suggestedFilename(), new RegExp(`^tidemark-run-${run}`), name);
 }
+const [report] = await Promise.all([
+  page.waitForEvent('popup'),
+  page.getByRole('button', { name: 'HTML report' }).click(),
+]);
+await report.getByRole('heading', { level: 1, name: 'first' }).waitFor();
+assert.equal(await report.evaluate(() => origin), 'null', 'a report reaches nothing that the console keeps');
+await report.close();
 await page.getByRole('button', { name: 'Add a note or tags' }).click();
 await page.getByLabel('Tags, with commas between').fill('nightly');
 await page.getByRole('button', { name: 'Save' }).click();

@@ -12,11 +12,17 @@ function cell(value: Value): string {
 export const csv = (rows: readonly (readonly Value[])[]) =>
   rows.map((row) => row.map(cell).join(',') + '\r\n').join('');
 
-/** Offers a text for saving. */
-export function save(name: string, text: string, type = 'text/csv'): void {
+/** Saves what is at an address, under this name or the one that its server gives it. */
+export function download(address: string, name = ''): void {
   const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.href = address;
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** Offers a text for saving. */
+export function save(name: string, text: string, type = 'text/csv'): void {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  download(address, name);
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

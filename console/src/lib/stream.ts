@@ -2,7 +2,8 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Live } from '../api';
-import { eventsAddress, info } from '../client';
+import { events } from '../client';
+import { serverSent } from './sse';
 
 type Name<Event> = Event extends unknown ? keyof Event : never;
 
@@ -20,19 +21,7 @@ export interface Stream {
   heard: number;
 }
 
-const names: (keyof LiveEvents)[] = [
-  'overview',
-  'second',
-  'stages',
-  'nodes',
-  'trouble',
-  'mark',
-  'board',
-  'ended',
-  'missed',
-];
-
-/** Pause before another try where the browser has given up, milliseconds. */
+/** Pause before another try, milliseconds. */
 const pause = 3000;
 
 /** Follows the events of a submission, or overviews. Handlers may change from call to call. */
@@ -41,35 +30,37 @@ export function useStream(handlers: Handlers, submission?: number): { current: S
   now.current = handlers;
   const state = useRef<Stream>({ connected: false, heard: 0 });
   useEffect(() => {
-    let source: EventSource;
+    const left = new AbortController();
     let again: ReturnType<typeof setTimeout> | undefined;
     let connections = 0;
-    const open = () => {
-      source = new EventSource(eventsAddress(submission));
-      source.onopen = () => {
-        state.current.connected = true;
+    const listen = async () => {
+      const body = await events(submission, left.signal);
+      state.current.connected = true;
+      state.current.heard = Date.now();
+      if (connections++ > 0) now.current.opened?.();
+      for await (const { name, data, id } of serverSent(body)) {
         state.current.heard = Date.now();
-        if (connections++ > 0) now.current.opened?.();
-      };
-      source.onerror = () => {
-        state.current.connected = false;
-        if (source.readyState !== EventSource.CLOSED) return;
-        // Why it was refused is not told; if a login is needed, this finds out.
-        info().catch(() => undefined);
-        again = setTimeout(open, pause);
-      };
-      for (const name of names) {
-        source.addEventListener(name, (event) => {
-          state.current.heard = Date.now();
-          const handler = now.current[name] as ((content: unknown, id: number) => void) | undefined;
-          handler?.(JSON.parse(event.data as string), Number(event.lastEventId));
-        });
+        const handler = now.current[name as keyof LiveEvents] as ((content: unknown, id: number) => void) | undefined;
+        try {
+          handler?.(JSON.parse(data), Number(id));
+        } catch (error) {
+          // A defect of the page is no reason to listen anew.
+          reportError(error);
+        }
       }
     };
-    open();
+    const follow = () => {
+      // Whether it was refused or has ended: the next try finds out more.
+      const ended = () => {
+        state.current.connected = false;
+        if (!left.signal.aborted) again = setTimeout(follow, pause);
+      };
+      listen().then(ended, ended);
+    };
+    follow();
     return () => {
       clearTimeout(again);
-      source.close();
+      left.abort();
     };
   }, [submission]);
   return state;

@@ -8,7 +8,9 @@
 //! | method and path | role | body -> reply |
 //! |---|---|---|
 //! | `GET /info` | viewer | -> [`Info`] |
-//! | `POST /session`, `DELETE /session` | none | [`Login`] -> cookie of the console, [`Info`] |
+//! | `POST /session`, `DELETE /session` | none | [`Login`] -> [`Session`]; ends the session that the header shows |
+//! | `POST /session/owner` | none | [`Login`] -> [`Owner`] |
+//! | `POST /tickets` | viewer | [`TicketFor`] -> [`Ticket`] |
 //! | `GET /overview` | viewer | -> [`Overview`] |
 //! | `GET /events?submission=ID` | viewer | server-sent events, see [`Live`]; without `submission` only overviews |
 //! | `GET /drivers` | viewer | -> [`Driver`]s |
@@ -41,7 +43,7 @@
 //! | `GET /link` | driver | WebSocket of a driver |
 //!
 //! Outside it: `GET /metrics` (OpenMetrics, viewer), `POST /login` (viewer) -> the code of an address that logs a browser in once,
-//! `GET /login?code=CODE` (none) -> cookie of the console, COSBench's `cli/*.action` with and without `/controller` before it,
+//! `GET /login?code=CODE` (none) -> the page that does so, COSBench's `cli/*.action` with and without `/controller` before it,
 //! and the console at `/`.
 
 mod comparison;
@@ -95,11 +97,47 @@ pub struct Info {
     pub troubles: Vec<String>,
 }
 
-/// The console's login.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-pub struct Login {
+/// What somebody logs in with.
+#[derive(Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Login {
     /// A token.
-    pub token: String,
+    Token(String),
+    /// The code of a login address, which is good once.
+    Code(String),
+}
+
+/// A session, which stands for the token of whoever logged in.
+#[derive(Clone, Serialize, ToSchema)]
+pub struct Session {
+    /// The session's key: it is sent as a token is, `Authorization: Bearer KEY`.
+    pub key: String,
+    /// Who logged in.
+    pub owner: Owner,
+}
+
+/// Whose token it is.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Owner {
+    /// Name of the token.
+    pub user: String,
+    /// Its role.
+    pub role: Role,
+}
+
+/// What a ticket is to be good for.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TicketFor {
+    /// The address without scheme, host and ticket: `/api/v1/runs/12/report?format=csv`.
+    pub address: String,
+}
+
+/// Lets a browser fetch one address, once and soon, without a header.
+#[derive(Clone, Serialize, ToSchema)]
+pub struct Ticket {
+    /// The address with its ticket.
+    pub address: String,
 }
 
 /// An error reply.

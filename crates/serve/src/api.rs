@@ -6,6 +6,7 @@ mod evaluations;
 mod events;
 mod history;
 mod runs;
+mod session;
 mod submissions;
 mod system;
 
@@ -24,7 +25,9 @@ use utoipa_axum::routes;
 pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
     let api = OpenApiRouter::new()
         .routes(routes!(system::info))
-        .routes(routes!(system::log_in, system::log_out))
+        .routes(routes!(session::log_in, session::log_out))
+        .routes(routes!(session::owner))
+        .routes(routes!(session::ticket))
         .routes(routes!(system::overview))
         .routes(routes!(system::drivers))
         .routes(routes!(system::audit))
@@ -129,12 +132,13 @@ impl Format {
         let mut response = typed(text, kind);
         let headers = response.headers_mut();
         if self == Self::Html {
-            // A page of text and drawings: it has styles of its own, and nothing that acts.
+            // A page of text and drawings: it has styles of its own, and nothing that acts. It is of no origin, so that nothing in it
+            // could reach the session that the console keeps.
             headers.insert(
                 header::CONTENT_SECURITY_POLICY,
                 HeaderValue::from_static(
                     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
-                     frame-ancestors 'self'",
+                     frame-ancestors 'self'; sandbox allow-popups",
                 ),
             );
         } else if let Ok(value) = format!("attachment; filename=\"tidemark-{name}.{ending}\"").parse() {

@@ -4,9 +4,10 @@
 //! which names the role it wants by one of the extractors [`Viewer`], [`Operator`] and [`Joining`].
 
 mod buckets;
+mod login;
 mod origin;
 mod own;
-mod sessions;
+mod passes;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -27,8 +28,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use buckets::Buckets;
 pub(crate) use buckets::network;
+use login::{Behind, Logins};
 pub(crate) use origin::Gate;
-use sessions::Sessions;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -81,10 +82,7 @@ pub(crate) struct Guard {
     /// Whether people need no token.
     open: bool,
     lookup: Lookup,
-    sessions: Sessions,
-    /// The codes of login addresses.
-    codes: Sessions,
-    cookie: String,
+    logins: Logins,
     wrong: Buckets<IpAddr>,
     requests: Buckets<(IpAddr, String)>,
     /// Refusals that are noted, of one address and of all.
@@ -102,74 +100,14 @@ impl Guard {
     ) -> Self {
         let per_minute = limits.wrong_tokens_per_minute;
         Self {
-            // Cookies know no ports: two controllers of one host must not log each other out.
-            cookie: format!("tidemark-{}", gate.port()),
             gate,
             open: matches!(security, Security::Open),
             lookup: Lookup::new(tokens, own),
-            sessions: Sessions::default(),
-            codes: Sessions::default(),
+            logins: Logins::default(),
             wrong: Buckets::new(per_minute / 60.0, per_minute),
             requests: Buckets::new(limits.requests_per_second, limits.requests_at_once),
             noted: (Buckets::new(1.0 / 60.0, 1.0), Buckets::new(NOTED_PER_MINUTE / 60.0, NOTED_PER_MINUTE)),
         }
-    }
-
-    /// Logs in: whose token it is, and the cookie that stands for it; none where no token is needed.
-    pub(crate) async fn log_in(&self, token: &str, peer: Peer) -> Result<(Caller, Option<String>), ApiError> {
-        if self.open {
-            return Ok((everybody(peer), None));
-        }
-        let caller = self.owner(token, peer).await?;
-        if caller.role == Role::Driver {
-            return Err(ApiError::new(
-                StatusCode::FORBIDDEN,
-                "this is a driver's token: log in with a viewer's or operator's token",
-            ));
-        }
-        let id = self.sessions.begin(token, Instant::now())?;
-        Ok((caller, Some(self.set_cookie(&id, sessions::LASTS))))
-    }
-
-    /// Makes the code of a login address for whoever sends these headers; none where nobody logs in.
-    pub(crate) fn invite(&self, headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-        if self.open {
-            return Ok(None);
-        }
-        self.token_behind(headers).map(|token| self.code(&token)).transpose()
-    }
-
-    /// The code of a login address that stands for this token.
-    pub(crate) fn code(&self, token: &str) -> Result<String, ApiError> {
-        self.codes.begin(token, Instant::now())
-    }
-
-    /// Logs in by the code of a login address, which is used up: whose it was, and the cookie; nothing if it was not good.
-    pub(crate) async fn enter(&self, code: &str, peer: Peer) -> Result<Option<(Caller, String)>, ApiError> {
-        let Some(token) = self.codes.take(code, Instant::now()) else { return Ok(None) };
-        let (caller, cookie) = self.log_in(&token, peer).await?;
-        Ok(cookie.map(|cookie| (caller, cookie)))
-    }
-
-    /// Logs out: the cookie that takes the old one's place.
-    pub(crate) fn log_out(&self, headers: &HeaderMap) -> String {
-        if let Some(id) = self.cookie_of(headers) {
-            self.sessions.end(id);
-        }
-        self.set_cookie("", Duration::ZERO)
-    }
-
-    fn set_cookie(&self, id: &str, lasts: Duration) -> String {
-        let secure = if self.gate.is_tls() { "; Secure" } else { "" };
-        let (name, seconds) = (&self.cookie, lasts.as_secs());
-        format!("{name}={id}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
-    }
-
-    fn cookie_of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
-        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs =
-            cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.find(|(name, _)| *name == self.cookie).map(|(_, id)| id)
     }
 
     /// Finds out who asks.
@@ -177,15 +115,17 @@ impl Guard {
         if self.open && parts.uri.path() != tidemark_fleet::link::PATH {
             return Ok(Some(everybody(peer)));
         }
-        let token = token_of(&parts.headers);
         let malformed = |unclear| self.wrong(peer).and(Err(unclear));
-        if let Some(token) = token.or_else(malformed)? {
-            return self.owner(&token, peer).await.map(Some);
+        let shown = token_of(&parts.headers).or_else(malformed)?;
+        let Some(shown) = shown.or_else(|| self.logins.by_ticket(parts)) else { return Ok(None) };
+        match self.logins.behind(shown) {
+            Behind::Token(token) => self.owner(&token, peer).await.map(Some),
+            // A token that was revoked ends its sessions; that is no guess, so it does not count as a wrong one.
+            Behind::Session(token) => {
+                Ok(self.lookup.owner(&token).await?.map(|(name, role)| known(name, role, peer)))
+            }
+            Behind::Nothing => Ok(None),
         }
-        let session = self.cookie_of(&parts.headers).and_then(|id| self.sessions.token(id, Instant::now()));
-        let Some(token) = session else { return Ok(None) };
-        // A token that was revoked ends its sessions; that is no guess, so it does not count as a wrong one.
-        Ok(self.lookup.owner(&token).await?.map(|(name, role)| known(name, role, peer)))
     }
 
     /// Waits until the caller of a request that goes on may no longer do what it asked for: its token was revoked, or its session
@@ -210,8 +150,10 @@ impl Guard {
 
     /// The token that a request has, or that its session stands for.
     fn token_behind(&self, headers: &HeaderMap) -> Option<String> {
-        let session = || self.cookie_of(headers).and_then(|id| self.sessions.token(id, Instant::now()));
-        token_of(headers).ok().flatten().or_else(session)
+        match self.logins.behind(token_of(headers).ok().flatten()?) {
+            Behind::Token(token) | Behind::Session(token) => Some(token),
+            Behind::Nothing => None,
+        }
     }
 
     /// Counts a wrong token, and refuses when there were too many from its address.
@@ -249,7 +191,7 @@ fn known(name: String, role: Role, peer: Peer) -> Caller {
     Caller { name, role, address: peer.0.ip().to_canonical().to_string(), anything: false }
 }
 
-/// The token in the header `Authorization`, if it is there.
+/// The token, or the key of a session, in the header `Authorization`, if it is there.
 fn token_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
     let unclear =
@@ -320,7 +262,7 @@ pub(crate) fn require(parts: &Parts, role: Role) -> Result<Caller, ApiError> {
     let caller = identified.ok_or_else(|| {
         ApiError::new(
             StatusCode::UNAUTHORIZED,
-            "a token is required: send the header `Authorization: Bearer TOKEN`",
+            "a token is required, or a new login where the session has ended: send the header `Authorization: Bearer TOKEN`",
         )
     })?;
     match caller.may(role) {

@@ -3,7 +3,7 @@
 use crate::answer::ApiError;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Response};
 use std::io::Read as _;
 
@@ -21,8 +21,8 @@ struct File {
 static FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/console.rs"));
 
 /// What the console may do: what comes from here, and styles that its charts set on their elements.
-const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; \
-                      base-uri 'none'; form-action 'self'; frame-ancestors 'self'";
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                      connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Shown when the console was not built.
 const UNBUILT: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Tidemark</title>\
@@ -79,7 +79,15 @@ fn answer(file: &File, request: &Request) -> Response {
 }
 
 fn guarded(mut response: Response) -> Response {
-    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        // A page of another origin that opened this one has no hold of its window.
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
     response
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/metrics", get(metrics::page))
         // For whoever only wants to know whether it answers.
         .route("/healthz", get(|| async { "ok\n" }))
-        .route(login::PATH, get(login::enter).post(login::invite))
+        .route(login::PATH, get(login::page).post(login::invite))
         .fallback(other)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(app.clone(), auth::identify))

@@ -5,6 +5,7 @@ mod doors;
 mod flows;
 mod limits;
 mod links;
+mod logins;
 
 use crate::{Limits, Options, OwnToken, Ready, Security, Tokens, serve_with};
 use std::io::{Read as _, Write as _};

@@ -1,6 +1,9 @@
 /** An evaluation's own report, framed, with its other forms. */
 
 import * as client from '../../client';
+import { useResource } from '../../lib/resource';
+import { File } from '../../parts/file';
+import { Failure } from '../../parts/notice';
 import './evaluations.css';
 
 const formats = [
@@ -12,13 +15,9 @@ const formats = [
 export function Forms({ id }: { id: number }) {
   return (
     <>
-      <a class="button small" href={client.evaluationReport(id, 'html')} target="_blank">
-        Open report in a new tab
-      </a>
+      <File address={client.evaluationReport(id, 'html')} words="Open report in a new tab" opens />
       {formats.map(([format, words]) => (
-        <a key={format} class="button small" href={client.evaluationReport(id, format)} download="">
-          {words}
-        </a>
+        <File key={format} address={client.evaluationReport(id, format)} words={words} />
       ))}
       <a class="button small" href={`/runs?evaluation=${id}`}>
         Its runs
@@ -27,14 +26,17 @@ export function Forms({ id }: { id: number }) {
   );
 }
 
-export const Report = ({ id }: { id: number }) => (
-  <iframe
-    class="report"
-    src={client.evaluationReport(id, 'html')}
-    title={`Report of evaluation ${id}`}
-    sandbox="allow-popups"
-  />
-);
+export function Report({ id }: { id: number }) {
+  const report = client.evaluationReport(id, 'html');
+  const { data: address, error, reload } = useResource(report, () => client.ticketed(report));
+  if (error) return <Failure error={error} again={reload} />;
+  // A new name each time: browsers bring back what a frame of the same name showed, and a ticket is good once.
+  return (
+    address && (
+      <iframe class="report" name={address} src={address} title={`Report of evaluation ${id}`} sandbox="allow-popups" />
+    )
+  );
+}
 
 /** As the result of a submission. */
 export const EvaluationResult = ({ id }: { id: number }) => (

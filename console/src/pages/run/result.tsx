@@ -3,6 +3,7 @@
 import type { RunRecord, RunStage } from '../../api';
 import * as client from '../../client';
 import { bandwidth, count, latency, percent, plural, rate } from '../../lib/format';
+import { File } from '../../parts/file';
 import { Notice } from '../../parts/notice';
 import { Tile } from '../live/tiles';
 import { Figures } from './figures';
@@ -30,20 +31,10 @@ export function Downloads({ id }: { id: number }) {
   return (
     <nav class="row downloads" aria-label="Downloads">
       {formats.map(([format, words]) => (
-        <a
-          key={format}
-          class="button small"
-          href={client.runReport(id, format)}
-          target={format === 'html' ? '_blank' : undefined}
-          download={format === 'html' ? undefined : ''}
-        >
-          {words}
-        </a>
+        <File key={format} address={client.runReport(id, format)} words={words} opens={format === 'html'} />
       ))}
       {files.map(([file, words]) => (
-        <a key={file} class="button small" href={client.runFile(id, file)} download="">
-          {words}
-        </a>
+        <File key={file} address={client.runFile(id, file)} words={words} />
       ))}
     </nav>
   );

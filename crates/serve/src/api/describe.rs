@@ -1,7 +1,7 @@
 //! What the description says of all operations; the rest stands at each handler.
 
 use utoipa::openapi::path::{Operation, PathItem};
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{
     ContactBuilder, Content, InfoBuilder, OpenApi, Ref, RefOr, ResponseBuilder, Schema, SecurityRequirement,
 };
@@ -19,7 +19,7 @@ const ANY: [(&str, &str); 5] = [
 const DONE: [(&str, &str); 3] = [("200", "The reply"), ("201", "Created"), ("204", "Done")];
 
 /// What callers send: here a property may be left out. Every other schema describes a reply.
-const REQUESTS: [&str; 5] = ["Cancel", "Change", "CheckRequest", "Login", "Submit"];
+const REQUESTS: [&str; 6] = ["Cancel", "Change", "CheckRequest", "Login", "Submit", "TicketFor"];
 
 /// Error replies of operations with a body.
 const WITH_BODY: [(&str, &str); 4] = [
@@ -50,18 +50,13 @@ pub(super) fn complete(mut api: OpenApi, version: &str) -> OpenApi {
     components.add_security_scheme(
         "token",
         SecurityScheme::Http(
-            HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("A token")).build(),
+            HttpBuilder::new()
+                .scheme(HttpAuthScheme::Bearer)
+                .description(Some("A token, or the key of a session"))
+                .build(),
         ),
     );
-    components.add_security_scheme(
-        "session",
-        SecurityScheme::ApiKey(ApiKey::Cookie(ApiKeyValue::with_description(
-            "tidemark-PORT",
-            "The console's session cookie, set by POST /session; PORT is the controller's port",
-        ))),
-    );
-    api.security =
-        Some(vec![SecurityRequirement::new("token", [""; 0]), SecurityRequirement::new("session", [""; 0])]);
+    api.security = Some(vec![SecurityRequirement::new("token", [""; 0])]);
     api.paths.paths.values_mut().flat_map(operations).for_each(complete_operation);
     api
 }

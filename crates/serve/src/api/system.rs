@@ -3,15 +3,15 @@
 use super::{Page, typed};
 use crate::answer::ApiError;
 use crate::app::App;
-use crate::auth::{Joining, Operator, Peer, Viewer};
-use crate::body::{BriefJson, LARGEST_DOCUMENT, Query};
+use crate::auth::{Joining, Operator, Viewer};
+use crate::body::{LARGEST_DOCUMENT, Query};
 use crate::listener::Connected;
 use axum::extract::{State, WebSocketUpgrade};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use axum::{Extension, Json as Reply};
 use std::sync::Arc;
-use tidemark_controller::api::{AuditRow, Driver, Info, Login, Overview, Trouble};
+use tidemark_controller::api::{AuditRow, Driver, Info, Overview, Trouble};
 use tidemark_fleet::fleet::Visitor;
 use tidemark_fleet::link::{Intake, limits};
 
@@ -32,45 +32,6 @@ pub(super) async fn info(
         fingerprint: app.fingerprint.clone(),
         troubles,
     }))
-}
-
-/// Logs in: sets a session cookie that is valid for twelve hours.
-#[utoipa::path(
-    post, path = "/session", tag = "controller", security(()), request_body = Login,
-    responses((status = 200, body = Info), (status = 401, description = "Invalid token", body = Trouble))
-)]
-pub(super) async fn log_in(
-    State(app): State<Arc<App>>,
-    Extension(peer): Extension<Peer>,
-    BriefJson(login): BriefJson<Login>,
-) -> Result<Response, ApiError> {
-    let address = peer.0.ip().to_string();
-    let (caller, cookie) = match app.guard.log_in(login.token.trim(), peer).await {
-        Ok(entered) => entered,
-        Err(refused) => {
-            let is_refusal = matches!(refused.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-            if is_refusal && app.guard.is_noted(peer) {
-                app.audit("", &address, "refused", format!("login: {}", refused.trouble.message));
-            }
-            return Err(refused);
-        }
-    };
-    app.audit(&caller.name, &address, "login", "console".into());
-    let mut response = info(State(app), Viewer(caller)).await?.into_response();
-    if let Some(cookie) = cookie.and_then(|cookie| HeaderValue::try_from(cookie).ok()) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
-    }
-    Ok(response)
-}
-
-/// Logs out.
-#[utoipa::path(delete, path = "/session", tag = "controller", security(()), responses((status = 204)))]
-pub(super) async fn log_out(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let mut response = StatusCode::NO_CONTENT.into_response();
-    if let Ok(cookie) = app.guard.log_out(&headers).parse() {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
-    }
-    response
 }
 
 /// Returns the overview.

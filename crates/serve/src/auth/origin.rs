@@ -3,7 +3,7 @@
 //! A server on loopback is reached by every page that the user's browser shows: by name, once that name points to
 //! 127.0.0.1 (DNS rebinding), so the `Host` has to be this machine's, or on other addresses no name that somebody else may
 //! have made up; and blindly, by a form that is sent here, so
-//! an `Origin` has to be ours. With tokens, only what a cookie or a remembered password vouches for needs the second.
+//! an `Origin` has to be ours. With tokens, only what a remembered password vouches for needs the second, and logging in.
 
 use crate::answer::ApiError;
 use axum::http::request::Parts;
@@ -26,12 +26,8 @@ impl Gate {
         Self { listen, open, tls, origins: origins.into_iter().map(plain).collect() }
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    fn port(&self) -> u16 {
         self.listen.port()
-    }
-
-    pub(crate) fn is_tls(&self) -> bool {
-        self.tls
     }
 
     /// Refuses what another site's page may have asked for.
@@ -93,8 +89,8 @@ impl Gate {
     }
 }
 
-/// Whether the request has what no page can make a browser send unasked. Browsers add cookies and `Basic` by themselves, so those
-/// vouch for the user and not for the page.
+/// Whether the request has what no page of another origin can make a browser send. Browsers add `Basic` by themselves, so it vouches
+/// for the user and not for the page.
 fn has_bearer(headers: &HeaderMap) -> bool {
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     given

@@ -44,12 +44,14 @@ fn other_sites_are_refused() {
 }
 
 #[test]
-fn with_tokens_only_what_a_cookie_vouches_for_is_asked_where_it_comes_from() {
+fn with_tokens_only_what_no_page_can_send_is_not_asked_where_it_comes_from() {
     let headers = [("host", "h:1"), ("origin", "http://evil.example")];
     let with_token = [headers[0], headers[1], ("authorization", "Bearer x")];
+    let with_password = [headers[0], headers[1], ("authorization", "Basic eDp4")];
     assert!(gate(false).check(&request("GET", &headers)).is_ok());
     assert!(gate(false).check(&request("POST", &headers)).is_err());
     assert!(gate(false).check(&request("DELETE", &headers)).is_err());
+    assert!(gate(false).check(&request("POST", &with_password)).is_err());
     assert!(gate(false).check(&request("POST", &with_token)).is_ok());
 }
 

@@ -135,7 +135,8 @@ fn a_stored_run_and_the_lists_fit_their_schemas() {
 /// A body that an operation takes.
 fn body(path: &str) -> Value {
     match path.rsplit('/').next().unwrap() {
-        "session" => json!({"token": OPERATOR}),
+        "session" | "owner" => json!({"token": OPERATOR}),
+        "tickets" => json!({"address": "/api/v1/info"}),
         "submissions" | "check" => json!({"document": DOCUMENT}),
         "cancel" => json!({"at_once": true}),
         "remark" => json!({"note": "after the upgrade", "tags": ["nightly"]}),

@@ -41,33 +41,6 @@ fn without_security_nothing_is_served_to_a_network() {
 }
 
 #[test]
-fn a_session_stands_for_its_token_and_ends() {
-    let server = Server::start(tokens());
-    assert_eq!(server.ask("POST", "/api/v1/session").json(&json!({"token": "guess"})).send().status, 401);
-    assert_eq!(
-        server.ask("POST", "/api/v1/session").json(&json!({"token": super::DRIVER})).send().status,
-        403
-    );
-    let login = server.ask("POST", "/api/v1/session").json(&json!({"token": VIEWER})).send();
-    assert_eq!((login.status, &login.json()["user"]), (200, &json!("vera")));
-    let cookie = login.header("set-cookie");
-    for part in ["HttpOnly", "SameSite=Strict", "Max-Age=43200", "Path=/"] {
-        assert!(cookie.contains(part), "{cookie}");
-    }
-    assert!(!cookie.contains("Secure") && !cookie.contains(VIEWER));
-    let pair = cookie.split(';').next().unwrap().to_owned();
-    let info = || server.ask("GET", "/api/v1/info").header("cookie", &pair).send();
-    assert_eq!(info().json()["role"], "viewer");
-    let logout = |origin: &str| {
-        server.ask("DELETE", "/api/v1/session").header("cookie", &pair).header("origin", origin).send()
-    };
-    assert_eq!(logout("http://evil.example").status, 403);
-    assert_eq!(info().status, 200);
-    assert_eq!(logout(&format!("http://{}", server.address())).status, 204);
-    assert_eq!(info().status, 401);
-}
-
-#[test]
 fn tokens_come_in_several_ways_and_only_cosbench_may_put_them_into_an_address() {
     let server = Server::start(tokens());
     let status = |path: &str, authorization: Option<&str>| {
@@ -156,8 +129,6 @@ fn tls_shows_the_certificate_whose_fingerprint_was_told_and_waits_for_nobody() {
     // Somebody who never shakes hands.
     let mut silent = server.connect();
     assert_eq!(server.get("/api/v1/info").status, 200);
-    let login = server.ask("POST", "/api/v1/session").json(&json!({"token": OPERATOR})).send();
-    assert!(login.header("set-cookie").contains("; Secure"), "{login:?}");
     assert_eq!(silent.read(&mut [0; 16]).unwrap_or(0), 0, "the connection was not closed");
 }
 
@@ -171,34 +142,4 @@ fn an_open_server_takes_nobody_for_a_driver_without_a_token() {
     assert_eq!([link(None), link(Some("a-guess")), link(Some(OPERATOR))], [401, 401, 403]);
     assert_ne!([401, 403], [link(Some(super::DRIVER)); 2]);
     assert_eq!(server.ask("POST", "/login").send().status, 409, "nobody logs in here");
-}
-
-#[test]
-fn a_login_address_is_good_once_and_its_user_is_known() {
-    let server = Server::start(tokens());
-    let path = |url: &str| url.strip_prefix(server.ready.url().trim_end_matches('/')).unwrap().to_owned();
-    let open = |path: &str, method: &str| {
-        let port = server.address().port();
-        server
-            .raw(&format!("{method} {path} HTTP/1.1\r\nhost: localhost:{port}\r\nconnection: close\r\n\r\n"))
-    };
-    let who = |answer: &str| {
-        let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: "))?;
-        let pair = cookie.split(';').next().unwrap().to_owned();
-        Some(server.ask("GET", "/api/v1/info").header("cookie", &pair).send().json()["user"].clone())
-    };
-    let first = path(server.ready.login.as_ref().unwrap());
-    assert_eq!(who(&open(&first, "HEAD")), None, "it is only looked at");
-    let entered = open(&first, "GET");
-    assert!(entered.starts_with("HTTP/1.1 303") && entered.contains("\r\nlocation: /\r\n"), "{entered}");
-    assert_eq!(who(&entered), Some(json!("owner")));
-    assert_eq!(who(&open(&first, "GET")), None, "it is used up");
-    assert_eq!(who(&open("/login?code=guess", "GET")), None);
-    assert_eq!(who(&open("/login", "GET")), None);
-
-    assert_eq!(server.ask("POST", "/login").send().status, 401);
-    assert_eq!(server.ask("POST", "/login").token(super::DRIVER).send().status, 403);
-    let code = server.ask("POST", "/login").token(VIEWER).send().json();
-    let own = format!("/login?code={}", code.as_str().unwrap());
-    assert_eq!(who(&open(&own, "GET")), Some(json!("vera")), "whoever asked for it");
 }

@@ -92,6 +92,25 @@ fn the_console_does_its_work_on_a_real_controller() {
 
 #[test]
 #[ignore = "needs Chromium, Node.js and the built console; `make test` runs it"]
+fn a_page_of_another_user_of_this_host_gets_nothing_and_does_nothing() {
+    tidemark_testing::needs!(&["chromium", "node"]);
+    let place = Place::new();
+    let controller = Controller::start(&place, &[]);
+    let token = |name: &str, role: &str| {
+        place.tidemark(&["token", "add", name, "--role", role]).stdout.trim().to_owned()
+    };
+    let shots = std::env::var("TIDEMARK_SHOTS").unwrap_or_default();
+    node(&[
+        "tests/neighbour.mjs",
+        &login(&place, &controller),
+        &token("olga", "operator"),
+        &token("vera", "viewer"),
+        &shots,
+    ]);
+}
+
+#[test]
+#[ignore = "needs Chromium, Node.js and the built console; `make test` runs it"]
 fn the_console_stays_fast_and_reachable_with_a_thousand_runs() {
     tidemark_testing::needs!(&["chromium", "node"]);
     node(&["tests/all.mjs"]);
