@@ -5,8 +5,10 @@ mod doors;
 mod flows;
 mod limits;
 mod links;
+mod proofs;
 
 use crate::{Limits, Options, OwnToken, Ready, Security, Tokens, serve_with};
+use sha2::{Digest as _, Sha256};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -53,6 +55,10 @@ impl Tokens for Listed {
             PASSING if !REVOKED.load(Ordering::Relaxed) => Some(("paul".into(), Role::Viewer)),
             _ => None,
         })
+    }
+
+    fn digests(&self) -> Result<Vec<[u8; 32]>, String> {
+        Ok([OPERATOR, VIEWER, DRIVER, PASSING].map(|token| Sha256::digest(token.as_bytes()).into()).to_vec())
     }
 }
 
