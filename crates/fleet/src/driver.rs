@@ -61,7 +61,7 @@ pub enum Notice {
     Trouble(String),
 }
 
-/// The controller refuses this driver: why, and what to do.
+/// The controller refuses this driver, or is gone: why, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub String);
@@ -69,7 +69,7 @@ pub struct Refused(pub String);
 /// Carries out the controller's runs until `stop` returns true.
 ///
 /// # Errors
-/// When the controller refuses this driver.
+/// When the controller refuses this driver, or has ended and no run goes on.
 pub fn serve(
     link: Link,
     options: &Options,
@@ -79,6 +79,8 @@ pub fn serve(
     let link = Arc::new(link);
     let (notices_in, notices) = unbounded();
     let mut job: Option<Job> = None;
+    // Why the controller does not come back, as far as can be told.
+    let mut gone: Option<String> = None;
     let (mut sampler, mut next_sample) = (HostSampler::default(), Instant::now());
     loop {
         if Instant::now() >= next_sample {
@@ -93,6 +95,10 @@ pub fn serve(
             link.settle(Duration::from_secs(1));
             return Ok(());
         }
+        if let Some(reason) = gone.take_if(|_| job.as_ref().is_none_or(Job::is_over)) {
+            end(&mut job);
+            return Err(Refused(reason));
+        }
         let incoming = match link.incoming.recv_timeout(Duration::from_millis(100)) {
             Ok(incoming) => incoming,
             Err(RecvTimeoutError::Timeout) => continue,
@@ -104,13 +110,23 @@ pub fn serve(
             }
         };
         match incoming {
-            FromController::Joined { name, .. } => notify(Notice::Joined(name)),
+            FromController::Joined { name, .. } => {
+                gone = None;
+                notify(Notice::Joined(name));
+            }
+            FromController::Gone(reason) => {
+                // A run goes on for as long as its document allows: the controller may come back.
+                if gone.replace(reason.clone()).is_none() && job.as_ref().is_some_and(|job| !job.is_over()) {
+                    notify(Notice::Unreachable(reason));
+                }
+            }
             FromController::Unreachable(trouble) => notify(Notice::Unreachable(trouble)),
             FromController::Disconnected => {
                 job.iter().for_each(|job| job.orders.away(Some(Instant::now())));
                 notify(Notice::Disconnected);
             }
             FromController::Reconnected => {
+                gone = None;
                 job.iter().for_each(|job| job.orders.away(None));
                 notify(Notice::Reconnected);
             }
@@ -209,6 +225,11 @@ impl Job {
             let _ = notices.send(Notice::RunEnded);
         });
         Self { run, orders, messages, thread }
+    }
+
+    /// Whether nothing of it goes on, or the controller has been away for longer than its document allows.
+    fn is_over(&self) -> bool {
+        self.thread.is_finished() || self.orders.is_lost()
     }
 
     /// Takes a message about this run: orders take effect at once, the rest waits its turn.

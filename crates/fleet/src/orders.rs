@@ -110,12 +110,20 @@ impl Orders {
         self.state().given_up
     }
 
+    /// Whether the controller has been away for so long that this driver's part of the run is over.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost_in(&self.state())
+    }
+
+    fn is_lost_in(&self, state: &State) -> bool {
+        state.away.is_some_and(|since| since.elapsed() > self.lost_after + TIMEOUT)
+    }
+
     /// Waits for the time at which to start the stage; `None` if it will not start.
     pub(crate) fn wait_for_start(&self) -> Option<Instant> {
         let mut state = self.state();
         loop {
-            let lost = state.away.is_some_and(|since| since.elapsed() > self.lost_after + TIMEOUT);
-            if state.given_up || lost || state.stop_request > StopRequest::None {
+            if state.given_up || self.is_lost_in(&state) || state.stop_request > StopRequest::None {
                 return None;
             }
             if state.start.is_some() {
@@ -137,7 +145,7 @@ impl Orders {
         // The link may not know yet that it was cut.
         let patience = self.lost_after + TIMEOUT;
         state.stood_still |= asked.is_some_and(|asked| now.saturating_duration_since(asked) > patience);
-        let lost = state.away.is_some_and(|since| since.elapsed() > self.lost_after + TIMEOUT);
+        let lost = self.is_lost_in(&state);
         let of_work = state.works.get(&work).copied().unwrap_or_default();
         let own = match (state.given_up || state.stood_still, lost) {
             (true, _) => StopRequest::Stop,

@@ -7,6 +7,7 @@
 //! | `places` | how many connections, and who gives way |
 //! | `tls` | certificate and key, read or made |
 //! | `router` | every address, and what all of them have in common |
+//! | `proof` | how the server proves itself where it has no certificate that clients know |
 //! | `auth` | who asks, and whether they may |
 //! | `body`, `answer` | what comes in, and what is said when it is wrong |
 //! | `app` | what all handlers share |
@@ -34,6 +35,7 @@ mod login;
 mod metrics;
 mod options;
 mod places;
+mod proof;
 mod router;
 #[cfg(test)]
 mod tests;
@@ -132,6 +134,10 @@ fn serve_with(
         let gate = Gate::new(address, open, identity.is_some(), options.origins);
         let (stopping, stopped) = watch::channel(false);
         let fingerprint = identity.as_ref().map(|identity| identity.fingerprint.clone());
+        let prover = match &identity {
+            Some(_) => None,
+            None => Some(proof::Prover::new(tokens.clone(), &options.own)?),
+        };
         let guard = Guard::new(gate, &options.security, tokens, &options.own, &options.limits);
         let renewed = identity.as_ref().is_some_and(|identity| identity.renewed);
         let mut ours = Ready { address, fingerprint, renewed, open, login: None };
@@ -160,7 +166,11 @@ fn serve_with(
             }
             let _ = stopping.send(true);
         };
-        let serving = listener::run(listener, acceptor, router::router(app), &options.limits, stopped);
+        let router = match prover {
+            Some(prover) => prover.beside(router::router(app), &options.limits, stopped.clone()),
+            None => router::router(app),
+        };
+        let serving = listener::run(listener, acceptor, router, &options.limits, stopped);
         tokio::join!(watching, serving);
         listening.abort();
         Ok(())
@@ -175,13 +185,7 @@ struct Stored(Arc<Controller>);
 
 impl Tokens for Stored {
     fn owner(&self, token: &str) -> Result<Option<(String, Role)>, String> {
-        let store = self.0.store().map_err(|refusal| match refusal {
-            Refusal::Missing(message)
-            | Refusal::Conflict(message)
-            | Refusal::Document(message, _)
-            | Refusal::Bad(message)
-            | Refusal::Unavailable(message) => message,
-        })?;
+        let store = self.0.store().map_err(message)?;
         let found = store.token_of(token).map_err(|error| error.to_string())?;
         Ok(found.and_then(|(name, role)| {
             let role = match role.as_str() {
@@ -193,5 +197,18 @@ impl Tokens for Stored {
             };
             Some((name, role))
         }))
+    }
+    fn digests(&self) -> Result<Vec<[u8; 32]>, String> {
+        self.0.store().map_err(message)?.token_digests().map_err(|error| error.to_string())
+    }
+}
+
+fn message(refusal: Refusal) -> String {
+    match refusal {
+        Refusal::Missing(message)
+        | Refusal::Conflict(message)
+        | Refusal::Document(message, _)
+        | Refusal::Bad(message)
+        | Refusal::Unavailable(message) => message,
     }
 }

@@ -101,7 +101,8 @@ async fn connection(
     }
 }
 
-async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+/// Answers requests that come over a stream, until either side ends it.
+pub(crate) async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     peer: Connected,
     router: Router,

@@ -6,8 +6,10 @@ mod flows;
 mod limits;
 mod links;
 mod logins;
+mod proofs;
 
 use crate::{Limits, Options, OwnToken, Ready, Security, Tokens, serve_with};
+use sha2::{Digest as _, Sha256};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -54,6 +56,10 @@ impl Tokens for Listed {
             PASSING if !REVOKED.load(Ordering::Relaxed) => Some(("paul".into(), Role::Viewer)),
             _ => None,
         })
+    }
+
+    fn digests(&self) -> Result<Vec<[u8; 32]>, String> {
+        Ok([OPERATOR, VIEWER, DRIVER, PASSING].map(|token| Sha256::digest(token.as_bytes()).into()).to_vec())
     }
 }
 

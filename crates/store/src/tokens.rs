@@ -83,6 +83,11 @@ impl Store {
         Ok(Some((name, role)))
     }
 
+    /// The SHA-256 of every token, the revoked ones included.
+    pub fn token_digests(&self) -> Result<Vec<[u8; 32]>, StoreError> {
+        self.rows("SELECT hash FROM tokens", [], |row| row.get(0))
+    }
+
     /// All tokens by name, the revoked ones included.
     pub fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         let sql =
@@ -139,6 +144,9 @@ mod tests {
         for other in ["", "tm_o_", &token[..47], &format!("{token}A")] {
             assert_eq!(store.token_of(other).unwrap(), None);
         }
+        let digest = |token: &str| <[u8; 32]>::from(Sha256::digest(token.as_bytes()));
+        let digests = store.token_digests().unwrap();
+        assert!(digests.len() == 2 && digests.contains(&digest(&token)), "{digests:?}");
         let listed = store.tokens().unwrap();
         assert_eq!(listed.iter().map(|token| token.name.as_str()).collect::<Vec<_>>(), ["anna", "ben"]);
         assert!(listed[0].used_unix_ns.is_some() && listed[1].used_unix_ns.is_none());

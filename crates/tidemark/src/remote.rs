@@ -1,8 +1,7 @@
 //! A client of a controller, over HTTP: one request at a time, or a stream of events.
 
-use crate::cli::{Reach, Remote, When};
+use crate::cli::{Reach, Remote};
 use crate::exit::{Exit, Stop};
-use crate::terminal::Terminal;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Method, Request, Response, StatusCode};
@@ -12,11 +11,12 @@ use serde::de::DeserializeOwned;
 use std::time::Duration;
 use tidemark_controller::api;
 use tidemark_fleet::link::access::Access;
+use tidemark_fleet::link::proof::{self, Unproven};
 use tidemark_fleet::link::{Trust, client_config};
 use tidemark_plan::secret::Secret;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use url::{Host, Url};
+use url::Url;
 
 /// Time limit of a controller's reply.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -59,20 +59,6 @@ pub(crate) fn trust(reach: &Reach) -> Result<Trust, Stop> {
         .map_err(|error| Stop::usage(format!("--trust: {error}; `tidemark serve` prints them")))
 }
 
-/// What to say of a token that travels so that anybody on the way can read it.
-pub(crate) fn in_the_clear(url: &Url, token: Option<&Secret>) -> Option<String> {
-    let stays_here = match url.host()? {
-        Host::Domain(name) => name == "localhost",
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
-    };
-    (token.is_some() && url.scheme() == "http" && !stays_here).then(|| {
-        format!(
-            "warning: the token travels to {url} unencrypted, and whoever reads it can use it: write https://"
-        )
-    })
-}
-
 /// Where the API has this path.
 fn api(path: &str) -> String {
     format!("/api/v1{path}")
@@ -83,6 +69,8 @@ pub(crate) struct Controller {
     url: Url,
     token: Option<Secret>,
     trust: Trust,
+    /// Whether to speak to a controller that has no way to prove itself.
+    insecure: bool,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -100,11 +88,13 @@ impl Controller {
             .enable_all()
             .build()
             .map_err(|error| Stop::not_ready(format!("cannot create connections: {error}")))?;
-        let token = token(&remote.reach)?;
-        if let Some(warning) = in_the_clear(&url, token.as_ref()) {
-            Terminal::new(When::Auto).remark(&warning);
+        if remote.insecure && url.scheme() == "https" {
+            return Err(Stop::usage(
+                "--insecure is for http://: with https:// the certificate says who answers",
+            ));
         }
-        Ok(Self { url, token, trust: trust(&remote.reach)?, runtime })
+        let (token, trust) = (token(&remote.reach)?, trust(&remote.reach)?);
+        Ok(Self { url, token, trust, insecure: remote.insecure, runtime })
     }
 
     /// Sends a GET and reads the reply.
@@ -219,33 +209,60 @@ impl Controller {
         let connect = TcpStream::connect((bare.as_str(), port));
         let nobody = |error| self.away(&format!("{error}; check that `tidemark serve` is running there"));
         let stream = self.within_patience(connect).await?.map_err(nobody)?;
-        let mut request = Request::builder().method(method).uri(path);
-        request = request.header("host", format!("{host}:{port}"));
-        if let Some(token) = self.token.clone().or_else(|| self.found(&stream)) {
-            request = request.header("authorization", format!("Bearer {}", token.reveal()));
-        }
-        if body.is_some() {
-            request = request.header("content-type", "application/json");
-        }
-        let request = request
-            .body(Full::new(Bytes::from(body.unwrap_or_default())))
-            .map_err(|_| Failure::Refused(Stop::usage("the token has invalid characters")))?;
+        let authority = format!("{host}:{port}");
+        let request = |token: Option<&Secret>| {
+            let mut request = Request::builder().method(method).uri(path).header("host", &authority);
+            if let Some(token) = token {
+                request = request.header("authorization", format!("Bearer {}", token.reveal()));
+            }
+            if body.is_some() {
+                request = request.header("content-type", "application/json");
+            }
+            request
+                .body(Full::new(Bytes::from(body.unwrap_or_default())))
+                .map_err(|_| Failure::Refused(Stop::usage("the token has invalid characters")))
+        };
         if self.url.scheme() == "https" {
             let config = client_config(&self.trust).map_err(|error| Failure::Refused(Stop::usage(error)))?;
             let name = ServerName::try_from(bare).map_err(|error| self.refused(&error.to_string()))?;
             let connected = TlsConnector::from(config).connect(name, stream).await;
             let stream = connected.map_err(|error| self.no_tls(&error))?;
-            self.exchange(TokioIo::new(stream), request).await
-        } else {
-            self.exchange(TokioIo::new(stream), request).await
+            return self.exchange(TokioIo::new(stream), request(self.token.as_ref())?).await;
+        }
+        let left = if self.token.is_none() { stream.peer_addr().ok().and_then(Access::find) } else { None };
+        let own = self.token.as_ref().or(left.as_ref().and_then(|left| left.operator.as_ref()));
+        match own.or(left.as_ref().map(|left| &left.driver)) {
+            Some(known) => {
+                let stream = proof::prove(stream, &authority, proof::PATH, known).await;
+                let stream = stream.map_err(|unproven| self.unproven(unproven))?;
+                self.exchange(TokioIo::new(stream), request(own)?).await
+            }
+            None if self.insecure => self.exchange(TokioIo::new(stream), request(None)?).await,
+            None => Err(self.refused(
+                "nothing shows that it is one, so it was sent nothing: set --token-file or TIDEMARK_TOKEN (who runs it can create a token \
+                 with `tidemark token add NAME --role operator`); if it lets everyone in, and you trust all who may listen there, \
+                 add --insecure",
+            )),
         }
     }
 
-    /// The token that the controller at the other end has left for this user. It is found by the address that was reached: a
-    /// name may lead elsewhere.
-    fn found(&self, stream: &TcpStream) -> Option<Secret> {
-        let peer = stream.peer_addr().ok().filter(|_| self.url.scheme() == "http")?;
-        Access::find(peer)?.operator
+    fn unproven(&self, unproven: Unproven) -> Failure {
+        match unproven {
+            Unproven::Away(reason) => self.away(&reason),
+            Unproven::Other(reason) => Failure::Refused(Stop::not_ready(match &self.token {
+                Some(_) => format!(
+                    "what listens at {} did not prove that it knows your token ({reason}), and was sent nothing: either the token in \
+                     --token-file, --token or TIDEMARK_TOKEN is none of that controller's, or another program has taken the address",
+                    self.url
+                ),
+                None => format!(
+                    "what listens at {} did not prove that it is the controller that left its token for you ({reason}), and was sent \
+                     nothing: that controller was killed, and another program has taken the address; start `tidemark serve` again, at \
+                     another address if need be",
+                    self.url
+                ),
+            })),
+        }
     }
 
     async fn exchange<S>(
@@ -339,25 +356,5 @@ impl Controller {
 
     fn trouble(&self, what: &str) -> Stop {
         Stop::not_ready(format!("the controller at {}: {}", self.url, tidemark_tls::words(what)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_that_anybody_can_read_on_its_way_is_remarked_on() {
-        let token = Secret::new("tm_o_x");
-        let told = |url: &str, token| in_the_clear(&Url::parse(url).unwrap(), token);
-        for url in ["http://10.0.0.1:19088", "http://bench.example.org", "http://localhost.example.org"] {
-            let warning = told(url, Some(&token)).unwrap();
-            assert!(warning.contains("unencrypted") && !warning.contains("tm_o_x"), "{warning}");
-            assert_eq!(told(url, None), None);
-        }
-        for url in ["https://10.0.0.1:19088", "http://127.0.0.1:19088", "http://[::1]:1", "http://localhost"]
-        {
-            assert_eq!(told(url, Some(&token)), None, "{url}");
-        }
     }
 }

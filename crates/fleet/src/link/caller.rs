@@ -32,12 +32,14 @@ pub(super) enum End {
     Cut(String),
     /// The session is void.
     Void,
+    /// The controller has ended, as far as can be told: a sentence.
+    Gone(String),
     /// Trying again is of no use: a sentence.
     Refused(String),
 }
 
 /// Keeps the driver joined for as long as the controller accepts it.
-pub(super) async fn keep(shared: &Shared, dial: &Dial, hello: &Hello) {
+pub(super) async fn keep(shared: &Shared, dial: &mut Dial, hello: &Hello) {
     let mut attempts = 0;
     let mut reported: Option<(String, Instant)> = None;
     let mut connector = Connector { shared, hello, joined: false, disconnected: false, established: false };
@@ -52,6 +54,7 @@ pub(super) async fn keep(shared: &Shared, dial: &Dial, hello: &Hello) {
         match end {
             End::Refused(reason) => return shared.notify(FromController::Refused(reason)),
             End::Void => {}
+            End::Gone(reason) => shared.notify(FromController::Gone(reason)),
             End::Cut(reason) => {
                 let old = |(before, at): &(String, Instant)| *before == reason && at.elapsed() < REPEAT_AFTER;
                 if !reported.as_ref().is_some_and(old) {
@@ -87,7 +90,7 @@ struct Connector<'a> {
 
 impl Connector<'_> {
     /// Connects, resumes the session or begins one, and exchanges messages until the connection ends.
-    async fn run_connection(&mut self, dial: &Dial) -> End {
+    async fn run_connection(&mut self, dial: &mut Dial) -> End {
         let activity = Arc::new(Activity::new());
         match timeout(CONNECT, self.connect(dial, &activity)).await {
             Err(_) => End::Cut(format!(
@@ -110,7 +113,7 @@ impl Connector<'_> {
 
     async fn connect(
         &mut self,
-        dial: &Dial,
+        dial: &mut Dial,
         activity: &Arc<Activity>,
     ) -> Result<(WebSocketStream<Box<dyn Wire>>, u64, u64), End> {
         let mut socket = dial.connect(activity).await?;

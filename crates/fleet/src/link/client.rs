@@ -23,7 +23,8 @@ pub struct Join {
     pub url: String,
     /// The token. `None`: the one that a controller of the same user has left on this machine, see [`super::access`].
     pub token: Option<Secret>,
-    /// How to verify its certificate; `https` only.
+    /// How to verify its certificate, with `https`. With `http` it has to prove that it knows the token instead, see [`super::proof`];
+    /// [`Trust::Any`] does without.
     pub trust: Trust,
 }
 
@@ -52,6 +53,9 @@ pub enum FromController {
     Reconnected,
     /// The session is void, and why: whatever runs for this controller has to stop. A new session follows.
     SessionLost(String),
+    /// The controller has ended, or another program answers in its place: a sentence that says what to do. The link keeps trying, for
+    /// the sake of a run; a driver without one may end.
+    Gone(String),
     /// The controller refuses this driver, and why: a sentence that says what to do. Nothing follows.
     Refused(String),
 }
@@ -150,7 +154,7 @@ impl Drop for Link {
 /// When the address, the certificates or the token cannot be used.
 #[expect(clippy::needless_pass_by_value, reason = "nobody needs them afterwards")]
 pub fn join(options: Join, hello: Hello) -> Result<Link, JoinError> {
-    let dial = Dial::new(&options)?;
+    let mut dial = Dial::new(&options)?;
     let (sender, incoming) = crossbeam_channel::unbounded();
     let shared = Arc::new(Shared {
         origin: Instant::now(),
@@ -168,7 +172,7 @@ pub fn join(options: Join, hello: Hello) -> Result<Link, JoinError> {
         .spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    () = caller::keep(&for_caller, &dial, &hello) => {}
+                    () = caller::keep(&for_caller, &mut dial, &hello) => {}
                     () = for_caller.stop.notified() => {}
                 }
             });

@@ -6,6 +6,7 @@
 //! | `caller` | its connections, one after the other |
 //! | `dial` | how to reach the controller |
 //! | `server` | the controller's side of one connection |
+//! | `proof` | how a controller proves itself where no certificate does |
 //! | `access` | the tokens that a controller on loopback leaves for its own user |
 //! | `trust` | what to do when the controller's certificate cannot be verified |
 //! | `frame` | what travels: JSON for messages, a fixed header for seconds |
@@ -22,6 +23,7 @@ mod dial;
 pub(crate) mod frame;
 mod intake;
 pub(crate) mod pipe;
+pub mod proof;
 pub(crate) mod server;
 pub(crate) mod stream;
 mod trust;

@@ -26,6 +26,9 @@ const LONGEST: usize = 512;
 pub trait Tokens: Send + Sync + 'static {
     /// The name and the role of a token; `None` if there is no such token, or it was revoked. May block. An error is a sentence.
     fn owner(&self, token: &str) -> Result<Option<(String, Role)>, String>;
+
+    /// The SHA-256 of every token, the revoked ones included. May block. An error is a sentence.
+    fn digests(&self) -> Result<Vec<[u8; 32]>, String>;
 }
 
 type Owner = Option<(String, Role)>;

@@ -95,7 +95,8 @@ pub(crate) struct Serve {
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Do without TLS and logins: everyone who reaches the address is an operator; drivers need a token, which travels unencrypted
+    /// Do without TLS and logins: everyone who reaches the address is an operator, and what browsers and scripts send travels
+    /// unencrypted; drivers need a token all the same
     #[arg(long)]
     pub(crate) insecure: bool,
     /// Another address of the console, such as a proxy's: https://bench.example.org; repeatable
@@ -156,6 +157,10 @@ pub(crate) struct Remote {
     pub(crate) controller: String,
     #[command(flatten)]
     pub(crate) reach: Reach,
+    /// Speak to whoever listens at an http:// address, where no token can prove who that is: to a controller that lets everyone in. It
+    /// is sent the documents that you submit
+    #[arg(long)]
+    pub(crate) insecure: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -34,10 +34,6 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
     };
     let url = arguments.join.clone();
     let (token, trust) = (remote::token(&arguments.reach)?, remote::trust(&arguments.reach)?);
-    let parsed = url::Url::parse(&url).ok();
-    if let Some(warning) = parsed.and_then(|url| remote::in_the_clear(&url, token.as_ref())) {
-        terminal.remark(&warning);
-    }
     let link = join(Join { url: url.clone(), token, trust }, hello).map_err(Stop::usage)?;
     let policy =
         Policy { directories: arguments.allow_path.clone(), ceph_confs: arguments.allow_ceph_conf.clone() };

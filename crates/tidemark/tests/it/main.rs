@@ -22,6 +22,7 @@ mod evaluation;
 mod existing;
 mod full_disk;
 mod hostile;
+mod impostors;
 mod journal;
 mod knee;
 mod layouts;

@@ -92,7 +92,7 @@ impl Host {
 }
 
 fn to(address: SocketAddr) -> Join {
-    Join { url: format!("http://{address}"), token: Some(Secret::new("let me in")), trust: Trust::System }
+    Join { url: format!("http://{address}"), token: Some(Secret::new("let me in")), trust: Trust::Any }
 }
 
 fn hello(name: &str) -> Hello {
