@@ -28,6 +28,7 @@ struct State {
     windows: HashMap<u32, Instant>,
     away: Option<Instant>,
     given_up: bool,
+    released: bool,
     /// When the load asked for instructions last.
     asked: Option<Instant>,
     /// Whether this process stood still for so long that the controller has given it up: nobody counts what it does now.
@@ -47,8 +48,8 @@ impl Orders {
     /// A stage is about to be opened: orders for the stage before are forgotten.
     pub(crate) fn open(&self, stage: u32) {
         let mut state = self.state();
-        let (away, given_up, stood_still) = (state.away, state.given_up, state.stood_still);
-        *state = State { stage: Some(stage), away, given_up, stood_still, ..State::default() };
+        let State { away, given_up, released, stood_still, .. } = *state;
+        *state = State { stage: Some(stage), away, given_up, released, stood_still, ..State::default() };
     }
 
     /// The load of a stage starts at `at`.
@@ -88,7 +89,7 @@ impl Orders {
         self.changed.notify_all();
     }
 
-    /// Notes since when the controller cannot be reached; `None`: it can.
+    /// Notes since when nothing was heard of the controller; `None`: it can be reached.
     pub(crate) fn away(&self, since: Option<Instant>) {
         self.state().away = since;
     }
@@ -97,6 +98,18 @@ impl Orders {
     pub(crate) fn stop(&self) {
         self.state().stop_request = StopRequest::Stop;
         self.changed.notify_all();
+    }
+
+    /// The run is to end: nothing more begins.
+    pub(crate) fn release(&self) {
+        self.state().released = true;
+        self.stop();
+    }
+
+    /// Whether nobody waits for the run any more.
+    pub(crate) fn is_over(&self) -> bool {
+        let state = self.state();
+        state.given_up || state.released
     }
 
     /// The run is void: everything stops, and nothing more is reported.
