@@ -36,6 +36,11 @@ impl Hostile {
     }
 }
 
+/// Accepts, and says nothing for as long as the client is there.
+fn silent(mut stream: TcpStream) {
+    while stream.read(&mut [0; 1 << 10]).is_ok_and(|length| length > 0) {}
+}
+
 /// A PostgreSQL that logs everybody in, and answers a statement with notices without end.
 fn noticing(mut stream: TcpStream) {
     let mut length = [0; 4];
@@ -89,4 +94,49 @@ fn a_cancelled_run_whose_server_goes_on_holds_up_no_other_one() {
     // The server never let go: the run's process was killed.
     assert!(driver.said().contains("its process was killed"), "{}", driver.said());
     assert_eq!(controller.status()["drivers"][0]["state"], "idle");
+}
+
+/// Runs a document, interrupts it once when it has reached its server, and gives what it said and its exit code.
+fn interrupted(document: &str, server: &Hostile) -> (String, Option<i32>) {
+    let place = Place::new();
+    let path = place.write("held.yaml", document);
+    let mut run = Process::start(place.command(&["run", path.to_str().unwrap()]));
+    server.wait_for_a_connection();
+    let pid = run.child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let status = wait("its end", || run.child.try_wait().unwrap());
+    (run.said(), status.code())
+}
+
+#[test]
+fn one_interrupt_ends_a_command_that_waits_for_a_server() {
+    let server = Hostile::start(silent);
+    let port = server.port;
+    let postgres = postgres(port);
+    let mysql = postgres.replace("kind: postgres", "kind: mysql");
+    let trino = format!(
+        "name: held\ntarget: {{kind: trino, endpoint: 'http://127.0.0.1:{port}', bucket: b, storage: {{kind: s3, endpoint: \
+         'http://127.0.0.1:{port}', access_key: k, secret_key: s}}}}\nstages:\n- load: {{tables: tpch, scale: 0.01}}\n"
+    );
+    for (what, document) in [("PostgreSQL", postgres), ("MySQL", mysql), ("Trino", trino)] {
+        let server = Hostile { port, connections: Arc::clone(&server.connections) };
+        server.connections.store(0, Ordering::Relaxed);
+        let (said, code) = interrupted(&document, &server);
+        assert!(
+            said.contains("stopping when the current step ends, in 15 s at the latest"),
+            "{what}: {said}"
+        );
+        assert!(said.contains("stopped: the current step did not end within 15 s"), "{what}: {said}");
+        assert_eq!(code, Some(130), "{what}: {said}");
+    }
+    // What has a shorter limit ends by that, and says which.
+    let s3 = format!(
+        "name: held\ntarget: {{kind: s3, endpoint: 'http://127.0.0.1:{port}', access_key: k, secret_key: s}}\nstages:\n\
+         - init: {{containers: 1}}\n"
+    );
+    server.connections.store(0, Ordering::Relaxed);
+    let (said, code) = interrupted(&s3, &server);
+    assert!(said.contains("stopping when the current step ends"), "{said}");
+    assert!(said.contains("no reply within the time allowed"), "{said}");
+    assert_ne!(code, Some(0), "{said}");
 }
