@@ -430,6 +430,7 @@ export type Driver = Host &
     address: string;
     /** Uncertainty of its clock offset (half the round-trip time), microseconds. */
     clock_error_us: number;
+    ending: StillEnding | null;
     /** When it joined. */
     joined_unix_ms: number;
     /** Its name. */
@@ -451,7 +452,7 @@ export type DriverIo = OwnIo & {
 };
 
 /** The state of a driver. */
-export type DriverState = 'idle' | 'busy' | 'silent' | 'gone';
+export type DriverState = 'idle' | 'busy' | 'ending' | 'silent' | 'gone';
 
 /** What a work is spread over. */
 export type EndpointKind = 'endpoint' | 'shared' | 'instance' | 'driver';
@@ -1902,6 +1903,14 @@ export interface StepUse {
   written_bytes: number;
   /** Of those, queries whose answer was wrong. */
   wrong: number;
+}
+
+/** A run that nobody waits for any more, and that has not ended on a driver yet: it is given a few seconds, and its process is killed then. */
+export interface StillEnding {
+  /** For how long, milliseconds. */
+  ms: number;
+  /** The submission whose run that is, where it is known. */
+  submission: number | null;
 }
 
 /** Requests for the files of tables. */

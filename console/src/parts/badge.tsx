@@ -14,6 +14,7 @@ const states: Record<string, [Tone, string]> = {
   interrupted: ['warn', '‖'],
   idle: ['good', '●'],
   busy: ['accent', '▶'],
+  ending: ['warn', '◐'],
   silent: ['warn', '◐'],
   gone: ['bad', '✕'],
   better: ['good', '▲'],

@@ -253,7 +253,7 @@ impl Fake {
                 });
             }
             Down::Start { at_ns, .. } => self.start = Some(self.link.instant_of(at_ns as i64)),
-            Down::Order { .. } => {}
+            Down::Order { .. } | Down::Watched { .. } => {}
             Down::Release { run } => {
                 self.link.send(Up::Released { run, nodes: Vec::new(), origin_ns: 0 });
                 self.is_done = true;

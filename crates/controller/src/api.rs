@@ -209,6 +209,18 @@ pub struct Driver {
     pub joined_unix_ms: u64,
     /// The submission it runs, if any.
     pub submission: Option<u64>,
+    /// What it still ends, if its state is `ending`.
+    pub ending: Option<StillEnding>,
+}
+
+/// A run that nobody waits for any more, and that has not ended on a driver yet: it is given a few seconds, and its process is killed
+/// then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StillEnding {
+    /// The submission whose run that is, where it is known.
+    pub submission: Option<u64>,
+    /// For how long, milliseconds.
+    pub ms: u64,
 }
 
 /// The state of a driver.
@@ -220,6 +232,8 @@ pub enum DriverState {
     Idle,
     /// Runs a submission.
     Busy,
+    /// Has no submission, but has not ended the run before: it takes no other one until then.
+    Ending,
     /// Not responding; it may come back.
     Silent,
     /// Disconnected.

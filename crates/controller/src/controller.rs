@@ -441,7 +441,7 @@ impl Controller {
     /// All drivers by name.
     pub fn drivers(&self) -> Vec<api::Driver> {
         let members = (self.core.executor.members)();
-        view::drivers(&members, &self.core.state().holders())
+        view::drivers(&members, &self.core.state())
     }
 
     /// All kinds of targets and their keys.

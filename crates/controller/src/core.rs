@@ -161,6 +161,7 @@ impl Core {
         if waiting.is_empty() {
             return;
         }
+        state.last.retain(|name, _| members.iter().any(|member| member.hello.name == *name));
         let drivers = state.drivers(members);
         for (id, decision) in queue::decide(&waiting, &drivers) {
             match decision {
@@ -181,6 +182,7 @@ impl Core {
         entry.stored.started_unix_ns = Some(now_ns());
         entry.stored.reason.clear();
         entry.running = Some(Running { drivers: drivers.clone(), live: live.clone(), cancelled: false });
+        state.last.extend(drivers.iter().map(|name| (name.clone(), id)));
         let (stored, request) = (entry.stored.clone(), entry.request.clone());
         self.writer.keep(&stored);
         self.audit("", "", "started", format!("w{id} {} on {}", stored.name, abbreviated(&drivers)));

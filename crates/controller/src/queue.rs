@@ -46,6 +46,17 @@ pub(crate) enum Assignment {
     Submission(u64),
     /// It is being let go of.
     Releasing,
+    /// Nobody, but it has not ended the run before.
+    Ending(Left),
+}
+
+/// What a driver still ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// The submission whose run that is, where it is known.
+    pub(crate) submission: Option<u64>,
+    /// For how long.
+    pub(crate) seconds: u64,
 }
 
 /// What is to happen with a submission.
@@ -198,6 +209,12 @@ impl<'a> Round<'a> {
         };
         let silent: Vec<&str> =
             self.known().filter(relevant).filter(|name| !self.drivers[*name].answers).collect();
+        let ending = |name: &&'a str| match self.drivers[*name].assignment {
+            Assignment::Ending(left) => Some((*name, left)),
+            _ => None,
+        };
+        let ending: Vec<(&str, Left)> =
+            self.known().filter(relevant).filter_map(|name| ending(&name)).collect();
         let (mut holders, mut ahead) = (BTreeSet::new(), BTreeSet::new());
         let mut held = 0;
         for name in self.known().filter(relevant) {
@@ -206,7 +223,7 @@ impl<'a> Round<'a> {
                     held += 1;
                     holders.insert(id);
                 }
-                (Assignment::Releasing, _) => held += 1,
+                (Assignment::Releasing | Assignment::Ending(_), _) => held += 1,
                 (Assignment::Free, Some(id)) => {
                     ahead.insert(*id);
                 }
@@ -230,10 +247,26 @@ impl<'a> Round<'a> {
                 format!("waiting for {} to release {}", numbers(&holders), drivers(needed.max(1)))
             }
             (_, false, _) => format!("waiting behind {}", numbers(&ahead)),
+            _ if !ending.is_empty() => still_ending(&ending),
             (.., []) if held > 0 => format!("waiting for {}", free_drivers(held)),
             (.., []) => "waiting for a driver to join".into(),
             (.., [only]) => format!("waiting for driver {only}, which does not respond"),
             (.., several) => format!("waiting for drivers {}, which do not respond", listed(several)),
+        }
+    }
+}
+
+/// `waiting for driver a, which is still ending w68, for 12 s`.
+fn still_ending(ending: &[(&str, Left)]) -> String {
+    let names: Vec<&str> = ending.iter().map(|(name, _)| *name).collect();
+    let runs: BTreeSet<u64> = ending.iter().filter_map(|(_, left)| left.submission).collect();
+    let runs: Vec<String> = runs.iter().map(|id| format!("w{id}")).collect();
+    let what = if runs.is_empty() { "an earlier run".to_owned() } else { listed(&runs) };
+    let seconds = ending.iter().map(|(_, left)| left.seconds).max().unwrap_or(0);
+    match names.as_slice() {
+        [only] => format!("waiting for driver {only}, which is still ending {what}, for {seconds} s"),
+        several => {
+            format!("waiting for drivers {}, which are still ending {what}, for {seconds} s", listed(several))
         }
     }
 }

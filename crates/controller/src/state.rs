@@ -2,7 +2,7 @@
 
 use crate::api::SubmissionState;
 use crate::live::Live;
-use crate::queue::{self, Assignment, Driver, Requirements, Waiting};
+use crate::queue::{self, Assignment, Driver, Left, Requirements, Waiting};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -78,6 +78,8 @@ pub(crate) struct State {
     pub(crate) entries: BTreeMap<u64, Entry>,
     /// The newest first.
     pub(crate) past: VecDeque<Ended>,
+    /// The submission that had a driver last, by the driver's name.
+    pub(crate) last: BTreeMap<String, u64>,
 }
 
 impl State {
@@ -104,6 +106,13 @@ impl State {
             .collect()
     }
 
+    /// What a driver still ends.
+    pub(crate) fn left(&self, member: &Member) -> Option<Left> {
+        let ending = member.ending?;
+        let submission = self.last.get(&member.hello.name).copied();
+        Some(Left { submission, seconds: ending.since.elapsed().as_secs() })
+    }
+
     pub(crate) fn drivers(&self, members: &[Member]) -> BTreeMap<String, Driver> {
         let holders = self.holders();
         let there = members.iter().filter(|member| member.presence != Presence::Gone);
@@ -111,7 +120,7 @@ impl State {
             let assignment = match holders.get(member.hello.name.as_str()) {
                 Some(id) => Assignment::Submission(*id),
                 None if member.run.is_some() => Assignment::Releasing,
-                None => Assignment::Free,
+                None => self.left(member).map_or(Assignment::Free, Assignment::Ending),
             };
             let answers = member.presence == Presence::Present;
             (member.hello.name.clone(), Driver { answers, assignment })

@@ -31,6 +31,7 @@ pub(crate) fn member(name: &str) -> Member {
         silent: Duration::ZERO,
         joined_unix_ms: 1,
         run: None,
+        ending: None,
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the controller knows, in the words of the API.
 
 use crate::api::{self, DriverState, LiveNode, SubmissionState};
+use crate::queue::Left;
 use crate::state::{Entry, Request, State};
-use std::collections::BTreeMap;
 use tidemark_fleet::fleet::{Member, Presence};
 use tidemark_store::Submission;
 
@@ -73,14 +73,16 @@ pub(crate) fn active(entry: &Entry) -> api::Submission {
 }
 
 /// A driver; `submission` has it.
-fn driver(member: &Member, submission: Option<u64>) -> api::Driver {
+fn driver(member: &Member, submission: Option<u64>, left: Option<Left>) -> api::Driver {
     let hello = &member.hello;
+    let ending = left.filter(|_| submission.is_none());
     api::Driver {
         name: hello.name.clone(),
         state: match (member.presence, submission) {
             (Presence::Gone, _) => DriverState::Gone,
             (Presence::Silent, _) => DriverState::Silent,
             (Presence::Present, Some(_)) => DriverState::Busy,
+            (Presence::Present, None) if ending.is_some() => DriverState::Ending,
             (Presence::Present, None) => DriverState::Idle,
         },
         host: hello.host.clone(),
@@ -91,12 +93,17 @@ fn driver(member: &Member, submission: Option<u64>) -> api::Driver {
         silent_ms: member.silent.as_millis() as u64,
         joined_unix_ms: member.joined_unix_ms,
         submission,
+        ending: ending
+            .map(|Left { submission, seconds }| api::StillEnding { submission, ms: seconds * 1_000 }),
     }
 }
 
 /// All drivers by name.
-pub(crate) fn drivers(members: &[Member], holders: &BTreeMap<&str, u64>) -> Vec<api::Driver> {
-    let one = |member: &Member| driver(member, holders.get(member.hello.name.as_str()).copied());
+pub(crate) fn drivers(members: &[Member], state: &State) -> Vec<api::Driver> {
+    let holders = state.holders();
+    let one = |member: &Member| {
+        driver(member, holders.get(member.hello.name.as_str()).copied(), state.left(member))
+    };
     members.iter().map(one).collect()
 }
 
@@ -114,7 +121,7 @@ pub(crate) fn overview(
 ) -> api::Overview {
     let queue = state.waiting().iter().filter_map(|one| state.entries.get(&one.id)).map(active).collect();
     api::Overview {
-        drivers: drivers(members, &state.holders()),
+        drivers: drivers(members, state),
         active: state.entries.values().filter(|entry| entry.running.is_some()).map(active).collect(),
         queue,
         recent: state.past.iter().map(|one| ended(&one.stored, unsaved(one.stored.id))).collect(),
@@ -128,7 +135,7 @@ pub(crate) fn essence(overview: &api::Overview) -> Vec<u8> {
     for driver in essence
         .drivers
         .iter_mut()
-        .filter(|driver| matches!(driver.state, DriverState::Idle | DriverState::Busy))
+        .filter(|driver| !matches!(driver.state, DriverState::Silent | DriverState::Gone))
     {
         (driver.silent_ms, driver.clock_error_us) = (0, 0.0);
     }

@@ -1,28 +1,33 @@
 //! A driver: carries out its part of a run as its controller orders, and reports every second of it.
 //!
-//! One thread listens to the controller ([`serve`]); a run has a thread of its own, and every work of a stage another.
-//! The controller's orders reach them through [`Orders`], which they read about twenty times a second.
+//! One thread listens to the controller ([`serve`]). A run is carried out in a process of its own, which is killed if it does not
+//! end in time, or, in that process, by a thread. Every work of a stage has another, and reads the controller's orders
+//! ([`Orders`](crate::orders::Orders)) about twenty times a second. The next run begins when the one before has ended.
 
 use crate::link::{FromController, Link};
-use crate::orders::Orders;
-use crate::part::{self, Reporter, Task};
 use crate::protocol::{Down, Up};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::run_process::RunProcess;
+use crate::run_thread::RunThread;
+use crossbeam_channel::{Receiver, Sender, select, unbounded};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tidemark_control::backend::Backend as _;
-use tidemark_control::event::{Event, EventSink, StopRequest};
-use tidemark_control::execute::{self, Trust};
-use tidemark_control::local::{Local, LocalBackend};
-use tidemark_observe::{HostSampler, Observer};
-use tidemark_plan::policy::{Access, Policy};
+use tidemark_observe::HostSampler;
+use tidemark_plan::policy::Policy;
 use tidemark_plan::registry::Registry;
 
 /// How often the controller is told how busy this host is.
 const SAMPLE_EVERY: Duration = Duration::from_secs(2);
+
+/// How long a run may take to end when nobody waits for it any more.
+pub const ENDING: Duration = Duration::from_secs(15);
+
+/// How long after its document's `lost_after` a run without its controller has certainly ended its load.
+const LOSS_IS_SEEN: Duration = Duration::from_secs(2);
+
+/// How often the driver looks at what does not tell it anything.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How a driver carries out runs.
 #[derive(Clone, Debug)]
@@ -36,8 +41,11 @@ pub struct Options {
     pub threads: Option<u32>,
     /// Directory for the temporary files of embedded servers.
     pub scratch: PathBuf,
-    /// Whether to observe this node, and this process, during a run.
+    /// Whether to observe this node, and the process that carries out a run, meanwhile.
     pub observes: bool,
+    /// What starts the process of a run, which calls [`helper::serve`](crate::helper::serve); `None`: this process carries runs out
+    /// itself, and cannot end one that does not end.
+    pub process: Option<fn() -> Command>,
 }
 
 /// What a driver tells its user.
@@ -66,6 +74,14 @@ pub enum Notice {
 #[error("{0}")]
 pub struct Refused(pub String);
 
+/// What the threads of a run tell the driver.
+pub(crate) enum Event {
+    /// What its user should know.
+    Notice(Notice),
+    /// All of the run with this number has ended.
+    Ended(u64),
+}
+
 /// Carries out the controller's runs until `stop` returns true.
 ///
 /// # Errors
@@ -77,234 +93,277 @@ pub fn serve(
     notify: &mut dyn FnMut(Notice),
 ) -> Result<(), Refused> {
     let link = Arc::new(link);
-    let (notices_in, notices) = unbounded();
-    let mut job: Option<Job> = None;
-    // Why the controller does not come back, as far as can be told.
-    let mut gone: Option<String> = None;
+    let (events_in, events) = unbounded();
+    let mut runs = Runs::new(&link, options, events_in);
     let (mut sampler, mut next_sample) = (HostSampler::default(), Instant::now());
     loop {
         if Instant::now() >= next_sample {
             next_sample = Instant::now() + SAMPLE_EVERY;
             sampler.sample().into_iter().for_each(|utilization| link.utilization(utilization));
         }
-        notices.try_iter().for_each(&mut *notify);
         if stop() {
             link.send(Up::Leaving);
-            end(&mut job);
+            runs.wind_up(&events, notify);
             // A controller that cannot be reached will notice by itself.
             link.settle(Duration::from_secs(1));
             return Ok(());
         }
-        if let Some(reason) = gone.take_if(|_| job.as_ref().is_none_or(Job::is_over)) {
-            end(&mut job);
+        if let Some(reason) = runs.take_gone() {
+            runs.wind_up(&events, notify);
             return Err(Refused(reason));
         }
-        let incoming = match link.incoming.recv_timeout(Duration::from_millis(100)) {
-            Ok(incoming) => incoming,
-            Err(RecvTimeoutError::Timeout) => continue,
-            Err(RecvTimeoutError::Disconnected) => {
-                end(&mut job);
-                return Err(Refused(
-                    "the connection to the controller broke down; please report this as a bug".into(),
-                ));
+        runs.look(notify);
+        let incoming = select! {
+            recv(events) -> event => {
+                event.into_iter().for_each(|event| runs.take(event, notify));
+                continue;
             }
+            recv(link.incoming) -> incoming => incoming,
+            default(LOOK_EVERY) => continue,
         };
+        let refusal = match incoming {
+            Ok(FromController::Refused(reason)) => reason,
+            Ok(incoming) => {
+                runs.receive(incoming, notify);
+                continue;
+            }
+            Err(_) => "the connection to the controller broke down; please report this as a bug".into(),
+        };
+        runs.wind_up(&events, notify);
+        return Err(Refused(refusal));
+    }
+}
+
+/// The runs of a driver: one at a time, and what is left of the one before.
+struct Runs<'a> {
+    link: &'a Arc<Link>,
+    options: &'a Options,
+    events: Sender<Event>,
+    current: Option<Run>,
+    ending: Option<Ending>,
+    /// What is to be prepared when the run before has ended.
+    next: Option<(u64, Down)>,
+    /// Why the controller does not come back, as far as can be told.
+    gone: Option<String>,
+    /// Since when it cannot be reached.
+    away: Option<Instant>,
+    /// How long the current run goes on without it.
+    lost_after: Duration,
+}
+
+/// Where a run is carried out.
+enum Run {
+    Thread(RunThread),
+    Process(RunProcess),
+}
+
+/// A run for which nobody waits any more.
+struct Ending {
+    run: Run,
+    since: Instant,
+    /// Whether its session is void, so that it reports nothing itself.
+    void: bool,
+    killed: bool,
+}
+
+impl Run {
+    fn number(&self) -> u64 {
+        match self {
+            Self::Thread(thread) => thread.run(),
+            Self::Process(process) => process.run(),
+        }
+    }
+
+    fn receive(&self, link: &Link, down: Down) {
+        match self {
+            Self::Thread(thread) => thread.receive(link, down),
+            Self::Process(process) => process.receive(link, down),
+        }
+    }
+
+    fn away(&mut self, since: Option<Instant>) {
+        match self {
+            Self::Thread(thread) => thread.away(since),
+            Self::Process(process) => process.away(since),
+        }
+    }
+
+    fn give_up(&mut self) {
+        match self {
+            Self::Thread(thread) => thread.give_up(),
+            Self::Process(process) => process.give_up(),
+        }
+    }
+}
+
+impl<'a> Runs<'a> {
+    fn new(link: &'a Arc<Link>, options: &'a Options, events: Sender<Event>) -> Self {
+        Self {
+            link,
+            options,
+            events,
+            current: None,
+            ending: None,
+            next: None,
+            gone: None,
+            away: None,
+            lost_after: Duration::ZERO,
+        }
+    }
+
+    /// Why the controller does not come back, once no run waits for it any more.
+    fn take_gone(&mut self) -> Option<String> {
+        let is_lost = self.away.is_some_and(|since| since.elapsed() > self.lost_after + LOSS_IS_SEEN);
+        self.gone.take_if(|_| self.current.is_none() || is_lost)
+    }
+
+    /// Notes since when the controller cannot be reached; `None`: it can.
+    fn away(&mut self, since: Option<Instant>) {
+        self.away = since;
+        self.current.iter_mut().for_each(|run| run.away(since));
+        if since.is_none() {
+            self.gone = None;
+        }
+    }
+
+    fn receive(&mut self, incoming: FromController, notify: &mut dyn FnMut(Notice)) {
         match incoming {
             FromController::Joined { name, .. } => {
-                gone = None;
+                self.away(None);
                 notify(Notice::Joined(name));
             }
             FromController::Gone(reason) => {
                 // A run goes on for as long as its document allows: the controller may come back.
-                if gone.replace(reason.clone()).is_none() && job.as_ref().is_some_and(|job| !job.is_over()) {
+                if self.gone.replace(reason.clone()).is_none() && self.current.is_some() {
                     notify(Notice::Unreachable(reason));
                 }
             }
             FromController::Unreachable(trouble) => notify(Notice::Unreachable(trouble)),
             FromController::Disconnected => {
-                job.iter().for_each(|job| job.orders.away(Some(Instant::now())));
+                self.away(Some(Instant::now()));
                 notify(Notice::Disconnected);
             }
             FromController::Reconnected => {
-                gone = None;
-                job.iter().for_each(|job| job.orders.away(None));
+                self.away(None);
                 notify(Notice::Reconnected);
             }
             FromController::SessionLost(reason) => {
-                end(&mut job);
+                self.give_up();
                 notify(Notice::SessionLost(reason));
             }
-            FromController::Refused(reason) => {
-                end(&mut job);
-                return Err(Refused(reason));
-            }
-            FromController::Message(down) => match *down {
-                Down::Prepare {
-                    run,
-                    driver,
-                    plan,
-                    elsewhere,
-                    open_files,
-                    writer,
-                    skip_preflight,
-                    lost_after_ns,
-                } => {
-                    end(&mut job);
-                    let mut plan = match plan.unpack() {
-                        Ok(plan) => plan,
-                        Err(reason) => {
-                            link.send(Up::Refused { run, reason });
-                            continue;
-                        }
-                    };
-                    notify(Notice::RunStarted(plan.name.clone()));
-                    let orders = Arc::new(Orders::new(Duration::from_nanos(lost_after_ns)));
-                    let run_options = execute::Options {
-                        threads: options.threads,
-                        skip_preflight,
-                        scratch: Some(options.scratch.clone()),
-                        open_files: Some(open_files),
-                        writer: Some(writer),
-                        access: options.policy.clone().map_or_else(Access::own, Access::within),
-                        ..execute::Options::new(options.registry.clone(), Arc::new(Local), Trust::Network)
-                    };
-                    let reporter = Reporter { link: Arc::clone(&link), orders: Arc::clone(&orders), run };
-                    let unpacked = options.registry.unpack(&mut plan);
-                    let unpacked = unpacked.and_then(|()| options.registry.localize(&mut plan, &driver));
-                    let task = Task { plan, elsewhere };
-                    let allowed = unpacked.and_then(|()| match &options.policy {
-                        Some(policy) => policy.check(&task.own(), &options.registry),
-                        None => Ok(()),
-                    });
-                    let refusal = allowed.err();
-                    let part = Part { reporter, task, options: run_options, observes: options.observes };
-                    job = Some(Job::start(part, refusal, notices_in.clone()));
-                }
-                down => job.iter().for_each(|job| job.receive(&link, down.clone())),
-            },
+            FromController::Message(down) => self.obey(*down, notify),
+            // Whoever listens ends then.
+            FromController::Refused(_) => {}
         }
     }
-}
 
-/// Ends the run in progress, if there is one.
-fn end(job: &mut Option<Job>) {
-    if let Some(job) = job.take() {
-        job.orders.give_up();
-        drop(job.messages);
-        // A thread that panicked has nothing to add.
-        let _ = job.thread.join();
-    }
-}
-
-/// A run in progress.
-struct Job {
-    run: u64,
-    orders: Arc<Orders>,
-    messages: Sender<Down>,
-    thread: JoinHandle<()>,
-}
-
-impl Job {
-    fn start(part: Part, refusal: Option<String>, notices: Sender<Notice>) -> Self {
-        let (messages, incoming) = unbounded();
-        let (run, orders) = (part.reporter.run, Arc::clone(&part.reporter.orders));
-        let thread = std::thread::spawn(move || {
-            let reporter = &part.reporter;
-            match refusal {
-                Some(reason) => reporter.send(Up::Refused { run, reason }),
-                None => {
-                    let carried = catch_unwind(AssertUnwindSafe(|| part.run(&incoming, &notices)));
-                    if carried.is_err() {
-                        // Otherwise the controller would wait for it.
-                        let reason = "its part of the run crashed; please report this as a bug".to_owned();
-                        reporter.send(Up::Refused { run, reason });
-                    }
-                }
-            }
-            // The receiver is gone when the driver ends.
-            let _ = notices.send(Notice::RunEnded);
-        });
-        Self { run, orders, messages, thread }
-    }
-
-    /// Whether nothing of it goes on, or the controller has been away for longer than its document allows.
-    fn is_over(&self) -> bool {
-        self.thread.is_finished() || self.orders.is_lost()
-    }
-
-    /// Takes a message about this run: orders take effect at once, the rest waits its turn.
-    fn receive(&self, link: &Link, down: Down) {
+    fn obey(&mut self, down: Down, notify: &mut dyn FnMut(Notice)) {
         match down {
-            Down::Start { run, stage, at_ns } if run == self.run => {
-                self.orders.start(stage, link.instant_of(at_ns as i64));
+            Down::Prepare { run, .. } => {
+                self.give_up();
+                self.next = Some((run, down));
+                self.begin(notify);
             }
-            Down::Order { run, stage, work, order } if run == self.run => {
-                self.orders.order(stage, work, order, |at_ns| link.instant_of(at_ns as i64));
-            }
-            Down::Open { run, stage, .. } if run == self.run => {
-                self.orders.open(stage);
-                let _ = self.messages.send(down);
-            }
-            Down::Release { run } if run == self.run => {
-                self.orders.stop();
-                let _ = self.messages.send(down);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// This driver's part of a run.
-struct Part {
-    reporter: Reporter,
-    task: Task,
-    options: execute::Options,
-    observes: bool,
-}
-
-impl Part {
-    fn run(&self, incoming: &Receiver<Down>, notices: &Sender<Notice>) {
-        let Self { reporter, task, options, observes } = self;
-        let run = reporter.run;
-        let origin_ns = reporter.link.now_ns().max(0) as u64;
-        let start = Instant::now();
-        let mut local = LocalBackend::default();
-        let mut sink = NoticeSink { orders: &reporter.orders, notices };
-        match local.prepare(&task.own(), options, &mut sink) {
-            Ok(targets) => reporter.send(Up::Prepared { run, targets, holdings: local.holdings() }),
-            Err(error) => return reporter.send(Up::Refused { run, reason: error.to_string() }),
-        }
-        let observer = observes.then(|| Observer::start(&tidemark_observe::Options::default(), start));
-        // The sender is dropped when the run is given up.
-        for down in incoming {
-            match down {
-                Down::Open { stage, parts, .. } => {
-                    part::carry_out(reporter, &mut local, task, stage, &parts, options, start, &mut sink);
+            Down::Release { run } => {
+                if self.next.take_if(|(next, _)| *next == run).is_some() {
+                    self.link.send(released(run, self.link));
                 }
-                Down::Release { .. } => break,
-                Down::Prepare { .. } | Down::Start { .. } | Down::Order { .. } => {}
+                if let Some(current) = self.current.take_if(|current| current.number() == run) {
+                    current.receive(self.link, down);
+                    self.end(current, false);
+                }
+            }
+            down => self.current.iter().for_each(|current| current.receive(self.link, down.clone())),
+        }
+    }
+
+    /// Begins the next run, unless the one before is still ending.
+    fn begin(&mut self, notify: &mut dyn FnMut(Notice)) {
+        if self.ending.is_some() {
+            return;
+        }
+        let Some((run, prepare)) = self.next.take() else { return };
+        if let Down::Prepare { plan, lost_after_ns, .. } = &prepare {
+            self.lost_after = Duration::from_nanos(*lost_after_ns);
+            notify(Notice::RunStarted(plan.name()));
+        }
+        let (link, options, events) = (self.link, self.options, &self.events);
+        self.current = match options.process {
+            Some(command) => {
+                Some(Run::Process(RunProcess::start(run, prepare, command(), link, options, events)))
+            }
+            None => RunThread::start(prepare, link, options, events).map(Run::Thread),
+        };
+    }
+
+    /// Nobody waits for any run.
+    fn give_up(&mut self) {
+        self.next = None;
+        self.ending.iter_mut().for_each(|ending| {
+            ending.void = true;
+            ending.run.give_up();
+        });
+        if let Some(mut run) = self.current.take() {
+            run.give_up();
+            self.end(run, true);
+        }
+    }
+
+    fn end(&mut self, run: Run, void: bool) {
+        self.ending = Some(Ending { run, since: Instant::now(), void, killed: false });
+    }
+
+    /// Sees to what lets time pass.
+    fn look(&mut self, notify: &mut dyn FnMut(Notice)) {
+        if let Some(Run::Process(process)) = &mut self.current {
+            process.watch();
+        }
+        let Some(ending) = &mut self.ending else { return };
+        if let Run::Process(process) = &mut ending.run
+            && !ending.killed
+            && ending.since.elapsed() > ENDING
+        {
+            ending.killed = true;
+            let seconds = ENDING.as_secs();
+            process.kill(&format!("it did not end within {seconds} s, so its process was killed"));
+            notify(Notice::Trouble(format!(
+                "the run had not ended {seconds} s after its release, so its process was killed"
+            )));
+        }
+    }
+
+    fn take(&mut self, event: Event, notify: &mut dyn FnMut(Notice)) {
+        let run = match event {
+            Event::Notice(notice) => return notify(notice),
+            Event::Ended(run) => run,
+        };
+        notify(Notice::RunEnded);
+        if let Some(ending) = self.ending.take_if(|ending| ending.run.number() == run) {
+            if ending.void {
+                // The controller may know that there was something left of it.
+                self.link.send(released(run, self.link));
+            }
+            self.begin(notify);
+        } else {
+            self.current.take_if(|current| current.number() == run);
+        }
+    }
+
+    /// Ends whatever goes on, and waits for it for a limited time.
+    fn wind_up(&mut self, events: &Receiver<Event>, notify: &mut dyn FnMut(Notice)) {
+        self.give_up();
+        // What was killed has ended soon.
+        let until = Instant::now() + ENDING + Duration::from_secs(5);
+        while self.ending.is_some() && Instant::now() < until {
+            self.look(notify);
+            if let Ok(event) = events.recv_timeout(LOOK_EVERY) {
+                self.take(event, notify);
             }
         }
-        let nodes = observer.map(Observer::finish).unwrap_or_default();
-        reporter.send(Up::Released { run, nodes, origin_ns });
     }
 }
 
-/// Receives the events of the local part of a run and passes on those that the driver's user should see.
-struct NoticeSink<'a> {
-    orders: &'a Orders,
-    notices: &'a Sender<Notice>,
-}
-
-impl EventSink for NoticeSink<'_> {
-    fn event(&mut self, event: Event<'_>) {
-        if let Event::Trouble(text) = event {
-            // The receiver is gone when the driver ends.
-            let _ = self.notices.send(Notice::Trouble(text.to_owned()));
-        }
-    }
-
-    fn stop_request(&mut self) -> StopRequest {
-        if self.orders.is_given_up() { StopRequest::Stop } else { StopRequest::None }
-    }
+/// A run of which nothing was measured is over.
+fn released(run: u64, link: &Link) -> Up {
+    Up::Released { run, nodes: Vec::new(), origin_ns: link.now_ns().max(0) as u64 }
 }

@@ -83,6 +83,17 @@ pub struct Member {
     pub joined_unix_ms: u64,
     /// The run that has claimed it, if any.
     pub run: Option<u64>,
+    /// An earlier run that has not ended there yet, if any.
+    pub ending: Option<Ending>,
+}
+
+/// A run that was released and still ends on a driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// Which.
+    pub run: u64,
+    /// Since when it is to end.
+    pub since: Instant,
 }
 
 /// Whether a driver is there.
@@ -178,7 +189,8 @@ impl Fleet {
     pub fn send(&self, name: &str, down: Down) {
         if let Some(handle) = self.handle(name) {
             // Large plans are serialized before the handle is locked.
-            handle.send(Body::json(&down));
+            let prepares = matches!(down, Down::Prepare { .. });
+            handle.send(Body::json(&down), prepares);
         }
     }
 

@@ -1,25 +1,24 @@
 //! A program beside this one that carries out the works of an engine, as a driver that this process starts for itself.
 //!
 //! Query engines take minutes to build and may run out of memory, so they are programs of their own. [`Program`] finds such a program,
-//! starts it, and commands it through its pipes with the messages of [`protocol`](crate::protocol); [`serve`] is what the program does.
+//! starts it ([`process`](crate::process)) and commands it; [`serve`] is what the program does.
 //! Its seconds are merged, its window opened and its end decided where those of this process's own threads are
 //! ([`thread_pool::lead`](tidemark_load::thread_pool::lead)), or by a controller, if this process is a driver.
 //!
 //! A program that ends during a load takes the rest of this load with it, and nothing else: the stage fails with the reason, what was
 //! counted is kept, and the next stage starts the program again.
 
-use crate::driver;
+use crate::driver::{self, Notice, Options};
 use crate::link::client::piped;
 use crate::link::pipe::{self, Arrived, Clock, Outlet};
-use crate::protocol::{Down, Opened, Order, PackedPlan, Part, Second, Up, VERSION};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
-use serde::{Deserialize, Serialize};
+use crate::process::{Begin, ENDING, Hello, Output, Process, kill_below, lock};
+use crate::protocol::{Down, Opened, Order, PackedPlan, Part, Second, Up};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tidemark_load::engine::OpenError;
 use tidemark_load::stop::StopRequest;
@@ -37,46 +36,12 @@ const RUN: u64 = 1;
 /// How often the coordinator of a load is asked for instructions.
 const LISTEN: Duration = Duration::from_millis(50);
 
-/// How long a program may take to say what it is.
-const HELLO: Duration = Duration::from_secs(60);
-
 /// How long a program may take to end a load that is to stop at once: what is in flight may take three seconds
 /// ([`EARLY_DRAIN_NS`](tidemark_load::thread_pool::EARLY_DRAIN_NS)).
 const STOPPING: Duration = Duration::from_secs(10);
 
-/// How long a program may take to end by itself when its run is over: it stops its servers and removes their files.
-const ENDING: Duration = Duration::from_secs(10);
-
-/// How many of the last lines that a program wrote to its standard error are kept.
-const LAST_LINES: usize = 3;
-
-/// The longest of these lines, bytes.
-const LINE_MOST: u64 = 400;
-
 /// A driver that runs only as long as the process that started it is never out of its reach.
 const NEVER_LOST: Duration = Duration::from_secs(365 * 24 * 3600);
-
-/// The first message to a program.
-#[derive(Serialize, Deserialize)]
-struct Begin {
-    /// Directory for the temporary files of embedded servers.
-    scratch: PathBuf,
-    /// Generator threads of a work; `None`: one per processor.
-    threads: Option<u32>,
-}
-
-/// A program's first message: the versions of its protocol and of Tidemark.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Hello {
-    protocol: u32,
-    tidemark: String,
-}
-
-impl Hello {
-    fn own() -> Self {
-        Self { protocol: VERSION, tidemark: env!("CARGO_PKG_VERSION").into() }
-    }
-}
 
 /// A program that carries out works of an engine.
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +93,9 @@ impl Executor for Program {
             begin: Begin {
                 scratch: setup.scratch.unwrap_or(Path::new(".")).to_owned(),
                 threads: setup.threads,
+                // Whoever started this process has seen to the one, and does the other.
+                policy: None,
+                observes: false,
             },
             prepare: Down::Prepare {
                 run: RUN,
@@ -259,24 +227,14 @@ impl Prepared for Ready {
 /// A program that was started. Ends when it is dropped.
 struct Running {
     clock: Clock,
+    process: Arc<Process>,
     /// What it replies that is not about one work.
     replies: Receiver<Up>,
-    shared: Arc<Shared>,
+    works: Arc<Works>,
 }
 
-/// What the thread that listens to a program shares with those that command it.
-struct Shared {
-    name: &'static str,
-    outlet: Outlet<ChildStdin>,
-    child: Mutex<Child>,
-    /// Those that follow a work.
-    works: Mutex<HashMap<u32, Sender<Event>>>,
-    /// Why it is gone, once it is.
-    gone: Mutex<Option<String>>,
-    last_lines: Mutex<Vec<String>>,
-    /// Processes that the kernel had killed for want of memory when it was started.
-    killed: Option<u64>,
-}
+/// Those that follow a work.
+type Works = Mutex<HashMap<u32, Sender<Event>>>;
 
 /// What becomes of a work.
 enum Event {
@@ -284,119 +242,43 @@ enum Event {
     Ended(Result<Box<Ending>, String>),
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing is left half changed by a panic: values are only replaced.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Running {
     fn start(program: &Program, begin: &Begin) -> Result<Self, String> {
-        let (name, path) = (program.name, program.path()?);
-        let failed = |error: &dyn std::fmt::Display| format!("cannot start `{}`: {error}", path.display());
-        let mut command = Command::new(&path);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // What it writes last is shown: the reason, and not where in its code that is.
-        command.env("RUST_BACKTRACE", "0");
-        // Whoever interrupts this process from a terminal interrupts the load, and not what carries it out.
-        command.process_group(0);
-        let mut child = command.spawn().map_err(|error| failed(&error))?;
-        let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(input), Some(output), Some(errors)) = (input, output, errors) else {
-            return Err(failed(&"it has no pipes"));
-        };
-        let mut output = BufReader::new(output);
-        let shared = Arc::new(Shared {
-            name,
-            outlet: Outlet::new(input),
-            child: Mutex::new(child),
-            works: Mutex::default(),
-            gone: Mutex::default(),
-            last_lines: Mutex::default(),
-            killed: killed_for_memory(),
-        });
-        let reading = {
-            let shared = Arc::clone(&shared);
-            std::thread::spawn(move || read_lines(errors, &shared))
-        };
-        // Of a program that has ended already, reading shows it.
-        let _ = shared.outlet.message(begin);
-        let (greeted, silence) = bounded::<()>(0);
-        let watched = Arc::clone(&shared);
-        let shown = path.display().to_string();
-        std::thread::spawn(move || {
-            if silence.recv_timeout(HELLO) == Err(RecvTimeoutError::Timeout) {
-                let seconds = HELLO.as_secs();
-                lock(&watched.gone).get_or_insert(format!(
-                    "`{shown}` did not reply within {seconds} s: is it {name} of this release?"
-                ));
-                // It has ended, if that fails.
-                let _ = lock(&watched.child).kill();
-            }
-        });
-        let hello = pipe::read::<Hello>(&mut output);
-        drop(greeted);
-        match hello {
-            Ok(Some(Arrived::Message(hello))) if hello == Hello::own() => {}
-            Ok(Some(Arrived::Message(hello))) => {
-                shared.end();
-                let own = Hello::own();
-                let other = match hello.tidemark == own.tidemark {
-                    true => format!("of another build of Tidemark {}", own.tidemark),
-                    false => format!("of Tidemark {}, and this is {}", hello.tidemark, own.tidemark),
-                };
-                return Err(format!(
-                    "`{}` is {other}: build both with `make build`, or install both from one release",
-                    path.display()
-                ));
-            }
-            Ok(_) => {
-                // All that it wrote before it ended.
-                let _ = reading.join();
-                shared.listened(Ok(()));
-                return Err(format!("{} (started as {})", shared.why_gone(), path.display()));
-            }
-            Err(_) => {
-                shared.end();
-                return Err(format!(
-                    "`{}` is not the {name} of this release: build it with `make build`",
-                    path.display()
-                ));
-            }
-        }
+        let (process, mut output) =
+            Process::spawn(Command::new(program.path()?), format!("`{}`", program.name), |_| {})?;
+        process.greet(begin, &mut output)?;
         let (sender, replies) = unbounded();
-        let listener = Arc::clone(&shared);
+        let works = Arc::new(Works::default());
+        let (listener, followed) = (Arc::clone(&process), Arc::clone(&works));
         std::thread::spawn(move || {
-            let listened = listen(output, &listener, &sender);
-            if listened.is_err() {
-                listener.end();
-            }
-            // All that it wrote before it ended.
-            let _ = reading.join();
-            listener.listened(listened);
+            listener.listened(listen(output, &followed, &sender).map_err(|trouble| match trouble {
+                Trouble::Refused(reason) => reason,
+                Trouble::Unreadable(error) => format!("{} cannot be understood: {error}", listener.what()),
+            }));
+            lock(&followed).clear();
         });
-        Ok(Self { clock: Clock::new(), replies, shared })
+        Ok(Self { clock: Clock::new(), process, replies, works })
     }
 
-    // A program that no longer reads is gone, which its listener notices.
     fn send(&self, down: &Down) {
-        let _ = self.shared.outlet.message(down);
+        self.process.send(down);
     }
 
     fn follow(&self, work: u32) -> Receiver<Event> {
         // One second and one ending at a time: whoever follows is asked twenty times a second.
         let (sender, events) = unbounded();
         if !self.is_gone() {
-            lock(&self.shared.works).insert(work, sender);
+            lock(&self.works).insert(work, sender);
         }
         events
     }
 
     fn is_gone(&self) -> bool {
-        lock(&self.shared.gone).is_some()
+        self.process.is_gone()
     }
 
     fn why_gone(&self) -> String {
-        self.shared.why_gone()
+        self.process.why_gone()
     }
 }
 
@@ -412,76 +294,20 @@ impl Drop for Running {
                 }
             }
         }
-        let _ = self.shared.reap(end);
+        let _ = self.process.reap(end);
     }
 }
 
-impl Shared {
-    /// Nothing more comes from the program, and why.
-    fn listened(&self, listened: Result<(), String>) {
-        let why = match (listened, self.reap(Instant::now() + ENDING)) {
-            (Err(why), _) => format!("{why}{}", self.last_words()),
-            (Ok(()), Ok(status)) => self.describe(status),
-            (Ok(()), Err(error)) => format!("`{}` ended: {error}", self.name),
-        };
-        lock(&self.gone).get_or_insert(why);
-        lock(&self.works).clear();
-    }
-
-    /// How it ended, with the evidence that there is.
-    fn describe(&self, status: ExitStatus) -> String {
-        let how = match (status.signal(), status.code()) {
-            (Some(signal), _) => format!("was killed by signal {signal}"),
-            (None, Some(code)) => format!("ended with exit code {code}"),
-            (None, None) => "ended".to_owned(),
-        };
-        let said = self.last_words();
-        let starved = self.killed.zip(killed_for_memory()).is_some_and(|(before, now)| now > before);
-        let memory = match starved && status.signal() == Some(9) {
-            true => {
-                "; meanwhile, the kernel killed a process because memory ran out: add memory, or reduce the load"
-            }
-            false => "",
-        };
-        format!("`{}` {how}{said}{memory}", self.name)
-    }
-
-    /// What it wrote to its standard error last, after a colon; empty where it wrote nothing.
-    fn last_words(&self) -> String {
-        let lines = lock(&self.last_lines);
-        if lines.is_empty() { String::new() } else { format!(": {}", lines.join(" ")) }
-    }
-
-    fn why_gone(&self) -> String {
-        lock(&self.gone).clone().unwrap_or_else(|| format!("`{}` has ended", self.name))
-    }
-
-    /// Ends one that is of no use; one that cannot be waited for has ended.
-    fn end(&self) {
-        let _ = self.reap(Instant::now() + Duration::from_secs(1));
-    }
-
-    /// Closes its input and waits for its end, which it is forced to if it has not come by `end`.
-    fn reap(&self, end: Instant) -> std::io::Result<ExitStatus> {
-        self.outlet.close();
-        let mut child = lock(&self.child);
-        loop {
-            match child.try_wait()? {
-                Some(status) => return Ok(status),
-                None if Instant::now() < end => std::thread::sleep(Duration::from_millis(5)),
-                None => {
-                    child.kill()?;
-                    return child.wait();
-                }
-            }
-        }
-    }
+/// What makes a program useless.
+enum Trouble {
+    Refused(String),
+    Unreadable(std::io::Error),
 }
 
-/// Passes on what the program sends until it ends. An error says what makes it useless.
-fn listen(mut output: BufReader<ChildStdout>, shared: &Shared, replies: &Sender<Up>) -> Result<(), String> {
+/// Passes on what the program sends until it ends.
+fn listen(mut output: Output, works: &Works, replies: &Sender<Up>) -> Result<(), Trouble> {
     let to_work = |work: u32, event: Event| {
-        if let Some(sender) = lock(&shared.works).get(&work) {
+        if let Some(sender) = lock(works).get(&work) {
             // Whoever no longer follows it has all that is wanted.
             let _ = sender.send(event);
         }
@@ -492,44 +318,16 @@ fn listen(mut output: BufReader<ChildStdout>, shared: &Shared, replies: &Sender<
                 to_work(work, Event::Second(interval));
             }
             Ok(Some(Arrived::Message(Up::Ended { work, ending, .. }))) => to_work(work, Event::Ended(ending)),
-            Ok(Some(Arrived::Message(Up::Refused { reason, .. }))) => return Err(reason),
+            Ok(Some(Arrived::Message(Up::Refused { reason, .. }))) => return Err(Trouble::Refused(reason)),
             Ok(Some(Arrived::Message(up))) => {
                 if replies.send(up).is_err() {
                     return Ok(());
                 }
             }
             Ok(None) => return Ok(()),
-            Err(error) => return Err(format!("`{}` cannot be understood: {error}", shared.name)),
+            Err(error) => return Err(Trouble::Unreadable(error)),
         }
     }
-}
-
-/// Keeps the last lines that the program writes to its standard error.
-fn read_lines(errors: ChildStderr, shared: &Shared) {
-    let mut errors = BufReader::new(errors);
-    loop {
-        let mut line = Vec::new();
-        match errors.by_ref().take(LINE_MOST).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        let line = String::from_utf8_lossy(&line);
-        let line: String = line.trim().chars().filter(|letter| !letter.is_control()).collect();
-        let mut lines = lock(&shared.last_lines);
-        // A remark of Rust's runtime for programmers.
-        if !line.is_empty() && !line.starts_with("note: run with `RUST_BACKTRACE") {
-            lines.push(line);
-        }
-        let more = lines.len().saturating_sub(LAST_LINES);
-        lines.drain(..more);
-    }
-}
-
-/// How many processes the kernel has killed for want of memory since it started (`oom_kill` of /proc/vmstat, proc(5)); `None` where that
-/// is not counted.
-fn killed_for_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/vmstat").ok()?;
-    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
 /// A share of a work in a program.
@@ -558,14 +356,15 @@ impl Helper for ProgramShare {
         }
         let (mut ordered, mut window) = (StopRequest::None, None);
         let mut stopped: Option<Instant> = start.is_none().then(Instant::now);
+        let mut finishing: Option<Instant> = None;
         let mut interval = Interval::new(0, self.actions);
         loop {
             match self.events.recv_timeout(LISTEN) {
                 Ok(Event::Second(bytes)) => {
                     let unreadable = |error: wire::Damaged| {
                         OpenError(format!(
-                            "`{}` sent a malformed second of load: {error}",
-                            running.shared.name
+                            "{} sent a malformed second of load: {error}",
+                            running.process.what()
                         ))
                     };
                     interval.reset(wire::read(&bytes).map_err(unreadable)?.index());
@@ -576,10 +375,13 @@ impl Helper for ProgramShare {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(OpenError(running.why_gone())),
             }
-            if stopped.is_some_and(|at| at.elapsed() > STOPPING) {
-                running.shared.end();
+            // One that somebody has stopped does not even finish what it is at.
+            let ends =
+                stopped.or(finishing.filter(|at| at.elapsed() > STOPPING && running.process.is_stopped()));
+            if ends.is_some_and(|at| at.elapsed() > STOPPING) {
+                running.process.end();
                 let most = STOPPING.as_secs();
-                return Err(OpenError(format!("`{}` did not stop within {most} s", running.shared.name)));
+                return Err(OpenError(format!("{} did not stop within {most} s", running.process.what())));
             }
             if start.is_none() {
                 continue;
@@ -592,6 +394,7 @@ impl Helper for ProgramShare {
             if instruction.stop_request > ordered {
                 ordered = instruction.stop_request;
                 self.order(Order::End(ordered));
+                finishing = finishing.or(Some(Instant::now()));
                 stopped = (ordered == StopRequest::Stop).then(Instant::now);
             }
         }
@@ -614,15 +417,17 @@ pub fn serve(registry: Registry) -> Result<(), String> {
         |error: std::io::Error| format!("cannot speak to the process that started this one: {error}");
     Outlet::new(&output).message(&Hello::own()).map_err(failed)?;
     let link = piped(input, Box::new(output)).map_err(failed)?;
-    let options = driver::Options {
-        registry,
-        policy: None,
-        threads: begin.threads,
-        scratch: begin.scratch,
-        // Whoever started it does.
-        observes: false,
+    let Begin { scratch, threads, policy, observes } = begin;
+    let options = Options { registry, policy, threads, scratch, observes, process: None };
+    let mut notify = |notice| {
+        if let Notice::Trouble(text) = notice {
+            // The process that started this one shows it.
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
     };
     // The link ends when the other process does: that is how this one ends.
-    let _ = driver::serve(link, &options, &|| false, &mut |_| {});
+    let _ = driver::serve(link, &options, &|| false, &mut notify);
+    // There is something left only of a run that did not end.
+    kill_below(std::process::id());
     Ok(())
 }

@@ -6,6 +6,8 @@
 //! | `fleet` | all drivers of a controller, and which run each of them works for |
 //! | `link` | a connection that survives cuts: numbered messages over WebSocket, clocks compared |
 //! | `driver` | listens to the controller and carries out its part of a run |
+//! | `run_thread`, `run_process` | a run's part in a thread of this process, in a process of its own |
+//! | `process` | a program that this process starts, commands and ends |
 //! | `helper` | a program beside this one, run as a driver of its own |
 //! | `part`, `orders` | one stage of it, and the controller's orders for it |
 //! | `backend` | the controller's side of a run: its stages on drivers instead of in this process |
@@ -24,9 +26,12 @@ mod holdings;
 pub mod link;
 mod orders;
 mod part;
+mod process;
 mod proofs;
 pub mod protocol;
 mod run_drivers;
+mod run_process;
+mod run_thread;
 
 pub use fleet::Fleet;
 

@@ -28,6 +28,7 @@ struct State {
     windows: HashMap<u32, Instant>,
     away: Option<Instant>,
     given_up: bool,
+    released: bool,
     /// When the load asked for instructions last.
     asked: Option<Instant>,
     /// Whether this process stood still for so long that the controller has given it up: nobody counts what it does now.
@@ -47,8 +48,8 @@ impl Orders {
     /// A stage is about to be opened: orders for the stage before are forgotten.
     pub(crate) fn open(&self, stage: u32) {
         let mut state = self.state();
-        let (away, given_up, stood_still) = (state.away, state.given_up, state.stood_still);
-        *state = State { stage: Some(stage), away, given_up, stood_still, ..State::default() };
+        let State { away, given_up, released, stood_still, .. } = *state;
+        *state = State { stage: Some(stage), away, given_up, released, stood_still, ..State::default() };
     }
 
     /// The load of a stage starts at `at`.
@@ -88,7 +89,7 @@ impl Orders {
         self.changed.notify_all();
     }
 
-    /// Notes since when the controller cannot be reached; `None`: it can.
+    /// Notes since when nothing was heard of the controller; `None`: it can be reached.
     pub(crate) fn away(&self, since: Option<Instant>) {
         self.state().away = since;
     }
@@ -97,6 +98,18 @@ impl Orders {
     pub(crate) fn stop(&self) {
         self.state().stop_request = StopRequest::Stop;
         self.changed.notify_all();
+    }
+
+    /// The run is to end: nothing more begins.
+    pub(crate) fn release(&self) {
+        self.state().released = true;
+        self.stop();
+    }
+
+    /// Whether nobody waits for the run any more.
+    pub(crate) fn is_over(&self) -> bool {
+        let state = self.state();
+        state.given_up || state.released
     }
 
     /// The run is void: everything stops, and nothing more is reported.
@@ -110,12 +123,7 @@ impl Orders {
         self.state().given_up
     }
 
-    /// Whether the controller has been away for so long that this driver's part of the run is over.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.is_lost_in(&self.state())
-    }
-
-    fn is_lost_in(&self, state: &State) -> bool {
+    fn is_lost(&self, state: &State) -> bool {
         state.away.is_some_and(|since| since.elapsed() > self.lost_after + TIMEOUT)
     }
 
@@ -123,7 +131,7 @@ impl Orders {
     pub(crate) fn wait_for_start(&self) -> Option<Instant> {
         let mut state = self.state();
         loop {
-            if state.given_up || self.is_lost_in(&state) || state.stop_request > StopRequest::None {
+            if state.given_up || self.is_lost(&state) || state.stop_request > StopRequest::None {
                 return None;
             }
             if state.start.is_some() {
@@ -145,7 +153,7 @@ impl Orders {
         // The link may not know yet that it was cut.
         let patience = self.lost_after + TIMEOUT;
         state.stood_still |= asked.is_some_and(|asked| now.saturating_duration_since(asked) > patience);
-        let lost = self.is_lost_in(&state);
+        let lost = self.is_lost(&state);
         let of_work = state.works.get(&work).copied().unwrap_or_default();
         let own = match (state.given_up || state.stood_still, lost) {
             (true, _) => StopRequest::Stop,

@@ -15,7 +15,7 @@ use tidemark_plan::engine::Holding;
 use tidemark_plan::plan::Plan;
 
 /// The version of the protocol: drivers with another are refused.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Who joins: a driver's first message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,15 @@ impl PackedPlan {
     pub fn new(plan: &Plan) -> Result<Self, String> {
         let packed = serde_json::value::to_raw_value(plan).map(Self);
         packed.map_err(|error| format!("the plan could not be serialized: {error}"))
+    }
+
+    /// The name of the plan, which is not read as a whole; empty where it has none.
+    pub fn name(&self) -> String {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        serde_json::from_str::<Named>(self.0.get()).map(|named| named.name).unwrap_or_default()
     }
 
     /// The plan.
@@ -128,6 +137,12 @@ pub enum Down {
         work: Option<u32>,
         /// The order.
         order: Order,
+    },
+    /// Whoever leads the run can be reached: said again and again by a driver to the process that carries a run out for it, which
+    /// ends its load when it hears nothing for longer than `lost_after_ns` of [`Down::Prepare`].
+    Watched {
+        /// Which run.
+        run: u64,
     },
     /// Release a run: stop whatever still runs; answered by [`Up::Released`].
     Release {

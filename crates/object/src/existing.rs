@@ -113,12 +113,12 @@ fn list(
         Target::S3(target) => {
             let target = Arc::new(job::S3 { http: check(&target.http)?, ..target.clone() });
             let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns)?;
-            pages(s3::slots(&target, &reactor)?, existing, listing, budget, &reactor)
+            pages(s3::slots(&target, &reactor)?, existing, listing, budget, (&reactor, target.http.timeout_ns))
         }
         Target::Swift(target) => {
             let target = Arc::new(job::Swift { http: check(&target.http)?, ..target.clone() });
             let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns)?;
-            pages(swift::slots(&target, &reactor)?, existing, listing, budget, &reactor)
+            pages(swift::slots(&target, &reactor)?, existing, listing, budget, (&reactor, target.http.timeout_ns))
         }
         Target::Mock(_) | Target::Nothing | Target::Embedded(_) => Err(OpenError(
             "its target has nothing to list before the run: use an S3 or Swift target, or name the objects in a \
@@ -134,7 +134,7 @@ fn pages(
     existing: &Existing,
     listing: &Listing,
     budget: usize,
-    reactor: &Rc<Reactor>,
+    (reactor, timeout_ns): (&Rc<Reactor>, u64),
 ) -> Result<Listed, OpenError> {
     let Some((url, mut slot)) = slots.into_iter().next() else {
         return Err(OpenError("no endpoint is set: add the server's URL".into()));
@@ -145,7 +145,7 @@ fn pages(
     let is_cut = 'pages: loop {
         let left = listing.limit - keys.len() as u64;
         let page = reactor.block_on(slot.page(container, &listing.prefix, left, after.as_deref()));
-        let page = page.map_err(|failure| refused(container, &url, &failure))?;
+        let page = page.map_err(|failure| refused(container, &url, timeout_ns, &failure))?;
         let is_empty = page.objects.is_empty();
         for (key, bytes) in page.objects {
             let takes = key.len() + BESIDE_NAME;
@@ -183,7 +183,7 @@ fn pages(
     })
 }
 
-fn refused(container: &str, url: &str, failure: &Failure) -> OpenError {
+fn refused(container: &str, url: &str, timeout_ns: u64, failure: &Failure) -> OpenError {
     let text = &failure.text;
     OpenError(match failure.fault {
         Fault::NotFound => format!(
@@ -194,7 +194,7 @@ fn refused(container: &str, url: &str, failure: &Failure) -> OpenError {
             "{url} does not let these credentials list the container '{container}' ({text}): allow it, or name the \
              objects in a file with `keys`"
         ),
-        _ => unanswered(url, patient(&Http::default()).timeout_ns, failure),
+        _ => unanswered(url, timeout_ns, failure),
     })
 }
 

@@ -42,7 +42,7 @@ impl Failure {
     /// Why there is no connection.
     pub(crate) fn unconnected(error: &Broken) -> Self {
         match error {
-            Broken::Expired(_) => Self::without_effect(Fault::Timeout, "no reply within the time allowed"),
+            Broken::Expired(expired) => Self::without_effect(Fault::Timeout, expired.to_string()),
             Broken::Tls(error) => Self::without_effect(Fault::Tls, format!("TLS failed: {error}")),
             Broken::Io(error) => Self::without_effect(fault_of_io(error), sentence_of_io(error)),
         }

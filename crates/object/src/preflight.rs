@@ -46,7 +46,7 @@ pub(crate) fn unanswered(url: &str, timeout_ns: u64, failure: &Failure) -> Strin
             format!("connection refused by {url}: check host and port, and that the server is running")
         }
         Fault::Timeout => format!(
-            "{url} did not respond within {}: check the address, firewalls, and that the server is running",
+            "{url}: {text} ({}): check the address, firewalls, and that the server is running",
             duration_ns(timeout_ns)
         ),
         Fault::Tls => format!(

@@ -11,6 +11,7 @@ pub use access::{Access, Directory};
 
 use crate::plan::Plan;
 use crate::registry::Registry;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Where librbd and librados look for the configuration of a cluster.
@@ -20,7 +21,7 @@ const CEPH: &str = "/etc/ceph";
 const CLUSTER: &str = "ceph";
 
 /// What plans may touch on this machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Directories; all that is below them may be read, written and removed. Also single files and devices.
     pub directories: Vec<PathBuf>,

@@ -22,6 +22,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use tidemark_load::engine::{Clock, OpenError, Tick};
+use tidemark_measure::units;
 
 /// Events taken from the kernel at once. More would make the first replies of a batch wait longer for the
 /// next operations of their slots.
@@ -59,6 +60,8 @@ struct Entry {
     generation: u32,
     ready: Ready,
     deadline: Tick,
+    /// Bytes that came since the deadline was set.
+    received: u64,
 }
 
 /// What a socket is ready for, as bits.
@@ -92,9 +95,24 @@ impl Ready {
 }
 
 /// The deadline of a socket has passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the time allowed has passed")]
-pub struct Expired;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expired {
+    /// Bytes that came since it was set: there was a reply, but not all of it.
+    pub received: u64,
+}
+
+impl std::fmt::Display for Expired {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.received {
+            0 => formatter.write_str("no reply within the time allowed"),
+            more => {
+                write!(formatter, "no whole reply within the time allowed, only {} of it", units::bytes(more))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Expired {}
 
 impl Reactor {
     /// A reactor for the calling thread. `timeout_ns` is the shortest time-out it will have to keep, which
@@ -241,7 +259,7 @@ impl Reactor {
     fn register(&self) -> (u32, u32) {
         let mut entries = self.entries.borrow_mut();
         let slot = self.free.borrow_mut().pop().unwrap_or(entries.len() as u32);
-        let fresh = Entry { slot: 0, generation: 0, ready: Ready::NOTHING, deadline: Tick::MAX };
+        let fresh = Entry { slot: 0, generation: 0, ready: Ready::NOTHING, deadline: Tick::MAX, received: 0 };
         if slot as usize == entries.len() {
             entries.push(fresh);
         }
@@ -338,7 +356,7 @@ impl Socket {
     #[inline]
     pub fn set_deadline(&self, deadline: Tick) {
         self.change(|entry| {
-            entry.deadline = deadline;
+            (entry.deadline, entry.received) = (deadline, 0);
             entry.ready = entry.ready.without(Ready::EXPIRED);
         });
     }
@@ -352,7 +370,7 @@ impl Socket {
         poll_fn(|_| {
             let ready = self.state();
             if ready.has(Ready::EXPIRED) {
-                Poll::Ready(Err(Expired))
+                Poll::Ready(Err(self.expired()))
             } else if ready.has(wanted) {
                 Poll::Ready(Ok(()))
             } else {
@@ -360,6 +378,13 @@ impl Socket {
             }
         })
         .await
+    }
+
+    /// That its deadline has passed, with what came until then. For whoever finds that without waiting: while bytes keep coming, nothing
+    /// waits.
+    #[cold]
+    pub fn expired(&self) -> Expired {
+        Expired { received: self.reactor.entries.borrow()[self.slot as usize].received }
     }
 
     /// Whether it may be ready for one of these now.
@@ -381,13 +406,12 @@ impl Socket {
         match net::recv(&self.fd, buffer, net::RecvFlags::empty()) {
             Ok((_, length)) => {
                 // Short means drained, unless the end is still to be read; what comes later is a new edge.
-                if length < room {
-                    self.change(|entry| {
-                        if !entry.ready.has(Ready::HUNG_UP) {
-                            entry.ready = entry.ready.without(Ready::READ);
-                        }
-                    });
-                }
+                self.change(|entry| {
+                    entry.received += length as u64;
+                    if length < room && !entry.ready.has(Ready::HUNG_UP) {
+                        entry.ready = entry.ready.without(Ready::READ);
+                    }
+                });
                 Ok(length)
             }
             Err(error) => Err(self.refused(error, Ready::READ)),
@@ -509,7 +533,7 @@ mod tests {
             socket.set_deadline(reactor.now() + 20 * MS);
             socket.ready(Ready::READ).await
         });
-        assert_eq!(waited, Err(Expired));
+        assert_eq!(waited, Err(Expired { received: 0 }));
         assert!(reactor.now() - began >= 20 * MS);
         drop(listener);
         let refused = reactor.block_on(Socket::connect(&reactor, address, Tick::MAX));

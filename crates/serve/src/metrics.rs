@@ -103,6 +103,7 @@ fn drivers(registry: &mut Registry, drivers: &[Driver]) {
     for (state, name) in [
         (DriverState::Idle, "idle"),
         (DriverState::Busy, "busy"),
+        (DriverState::Ending, "ending"),
         (DriverState::Silent, "silent"),
         (DriverState::Gone, "gone"),
     ] {

@@ -9,6 +9,7 @@ use crate::statement::{Control, Statements};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+use tidemark_load::deadline::Deadline;
 use tidemark_load::engine::Clock;
 use tidemark_reactor::Reactor;
 
@@ -19,6 +20,8 @@ pub(crate) const PATIENCE_NS: u64 = 3600 * 1_000_000_000;
 pub(crate) struct Admin {
     reactor: Rc<Reactor>,
     connection: Connection,
+    /// When all that is asked over it has to be over.
+    deadline: Option<Deadline>,
 }
 
 impl Admin {
@@ -35,7 +38,30 @@ impl Admin {
         let opened = reactor.block_on(Connection::open(&reactor, server, 0, &statements, &settings));
         let mut connection = opened.map_err(|failure| cannot_connect(target, 0, &failure))?;
         connection.set_timeout(PATIENCE_NS);
-        Ok(Self { reactor, connection })
+        Ok(Self { reactor, connection, deadline: None })
+    }
+
+    /// The same for an undertaking that has to be over by a deadline: a statement may take what is left.
+    ///
+    /// # Errors
+    /// As [`Admin::connect`].
+    pub(crate) fn within(server: &Server, deadline: Deadline) -> Result<Self, String> {
+        Ok(Self { deadline: Some(deadline), ..Self::connect(server)? })
+    }
+
+    /// Another connection, for the same undertaking.
+    ///
+    /// # Errors
+    /// As [`Admin::connect`].
+    pub(crate) fn another(&self, server: &Server) -> Result<Self, String> {
+        Ok(Self { deadline: self.deadline, ..Self::connect(server)? })
+    }
+
+    /// Lets a statement take what is left.
+    fn limit(&mut self) {
+        if let Some(deadline) = self.deadline {
+            self.connection.set_timeout(deadline.left_ns());
+        }
     }
 
     /// Runs SQL and gives the rows of its first statement, null as nothing.
@@ -43,6 +69,7 @@ impl Admin {
     /// # Errors
     /// The server's refusal.
     pub(crate) fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        self.limit();
         self.reactor.block_on(self.connection.simple(sql))?;
         let row = |row: crate::rows::Row<'_>| {
             let column = |column| row.get(column).map(|text| text.map(str::to_owned));
@@ -64,6 +91,7 @@ impl Admin {
     /// # Errors
     /// As [`Admin::query`].
     pub(crate) fn run(&mut self, sql: &str) -> Result<(), Failure> {
+        self.limit();
         self.reactor.block_on(self.connection.simple(sql))
     }
 
@@ -72,7 +100,7 @@ impl Admin {
     /// # Errors
     /// As [`Admin::query`].
     pub(crate) fn run_prepared(&mut self, timeout_ns: u64) -> Result<(), Failure> {
-        self.connection.set_timeout(timeout_ns);
+        self.connection.set_timeout(self.deadline.map_or(timeout_ns, |left| left.left_ns().min(timeout_ns)));
         self.connection.add(Control::Rollback.number(), &[])?;
         self.reactor.block_on(self.connection.run())
     }
@@ -85,5 +113,73 @@ impl Admin {
     /// The connection, for what the server says of itself.
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Endpoint, Tls};
+    use crate::testing::{Answer, Fake};
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+    use tidemark_measure::fault::Fault;
+
+    const NOTICE: &[u8] = b"N\0\0\0\x13SNOTICE\0Mwait\0\0";
+
+    /// Lets a client in with `greeting`, and sends notices for as long as it stays: without a pause, a thousand at a time.
+    fn serve(mut stream: TcpStream, greeting: &[u8], pause: Duration) -> std::io::Result<()> {
+        let mut length = [0; 4];
+        stream.read_exact(&mut length)?;
+        stream.read_exact(&mut vec![0; u32::from_be_bytes(length) as usize - 4])?;
+        stream.write_all(greeting)?;
+        let notices = NOTICE.repeat(if pause.is_zero() { 1_000 } else { 1 });
+        loop {
+            stream.write_all(&notices)?;
+            std::thread::sleep(pause);
+        }
+    }
+
+    fn noticing(greeting: &'static [u8], pause: Duration) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                std::thread::spawn(move || serve(stream, greeting, pause));
+            }
+        });
+        let target = Target {
+            endpoints: vec![Endpoint::Tcp("127.0.0.1".into(), port)],
+            tls: Tls::Disable,
+            timeout_ns: 1_000_000_000,
+            ..Fake::new(|_| Answer::Fine).target
+        };
+        Server::resolve(&target).unwrap()
+    }
+
+    #[test]
+    fn a_login_has_one_deadline_whatever_the_server_sends_meanwhile() {
+        for pause in [Duration::from_millis(50), Duration::ZERO] {
+            // It accepts the user, and never comes to the end of the beginning.
+            let server = noticing(b"R\0\0\0\x08\0\0\0\0", pause);
+            let refusal = Admin::connect(&server).err().unwrap();
+            // A flood may also be more than is kept of replies.
+            let signs = ["no whole reply within the time allowed, only ", "larger than 64 MiB"];
+            let signs = if pause.is_zero() { &signs[..] } else { &signs[..1] };
+            assert!(signs.iter().any(|sign| refusal.contains(sign)), "{pause:?}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn statements_of_an_undertaking_share_its_deadline() {
+        let server = noticing(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I", Duration::from_millis(50));
+        let deadline = Deadline::after(Duration::from_secs(2));
+        let mut admin = Admin::within(&server, deadline).unwrap();
+        // A statement without a deadline would wait for an hour.
+        for _ in 0..3 {
+            assert_eq!(admin.run("SELECT 1").unwrap_err().fault, Fault::Timeout);
+        }
+        assert!(deadline.has_passed());
     }
 }

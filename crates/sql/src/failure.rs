@@ -37,7 +37,7 @@ impl Failure {
     /// A connection that could not be made, or broke.
     pub fn broken(error: &Broken) -> Self {
         match error {
-            Broken::Expired(_) => Self::lost(Fault::Timeout, "no reply within the time allowed"),
+            Broken::Expired(expired) => Self::lost(Fault::Timeout, expired.to_string()),
             Broken::Tls(error) => Self::lost(Fault::Tls, format!("TLS failed: {error}")),
             Broken::Io(error) => Self::lost(fault_of_io(error), sentence_of_io(error)),
         }

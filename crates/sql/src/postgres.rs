@@ -99,7 +99,9 @@ impl Connection {
             version: String::new(),
             standby: false,
         };
+        connection.stream.begin_by(deadline);
         startup::start(&mut connection, server, endpoint).await?;
+        connection.stream.has_begun();
         Ok(connection)
     }
 

@@ -5,11 +5,16 @@ use crate::dialect::Dialect;
 use crate::job::{Job, Role, Target};
 use crate::server::Server;
 use crate::workload;
+use std::time::Duration;
+use tidemark_load::deadline::Deadline;
 use tidemark_load::work::Share;
 use tidemark_plan::plan::Work;
 
 /// How long a pool may take to find a connection to the server. One that has a single connection has none.
 const POOL_PATIENCE_NS: u64 = 5_000_000_000;
+
+/// How long all questions may take together. They are answered from memory, so a server that takes longer is busy, locked or hostile.
+const ALL: Duration = Duration::from_secs(60);
 
 /// What works need of a database's limits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,16 +56,30 @@ impl Needs {
 /// # Errors
 /// Why it cannot, and what to do.
 pub(crate) fn ask(server: &Server, role: Role, needs: Needs) -> Result<String, String> {
-    let mut admin = Admin::connect(server)?;
+    let deadline = Deadline::after(ALL);
+    let mut admin = Admin::within(server, deadline)?;
     let said = match server.target.dialect {
         Dialect::Postgres | Dialect::Cockroach => postgres(server, &mut admin, needs),
         Dialect::Mysql => mysql(&server.target, &mut admin, needs),
-    }?;
-    has_role(&server.target, role, &mut admin)?;
+    };
+    let said = in_time(&server.target, deadline, said)?;
+    in_time(&server.target, deadline, has_role(&server.target, role, &mut admin))?;
     Ok(match role {
         Role::Primary => said,
         Role::Replica => format!("{said}, a replica"),
     })
+}
+
+/// What came of questions, unless their time was over: then nothing that was not answered counts.
+fn in_time<T>(target: &Target, deadline: Deadline, asked: Result<T, String>) -> Result<T, String> {
+    match deadline.has_passed() {
+        true => Err(format!(
+            "{} did not answer all questions before the load within {} s: look for locks and for what keeps it busy",
+            target.describe(),
+            deadline.most().as_secs()
+        )),
+        false => asked,
+    }
 }
 
 /// Whether a server is what the document says that it is.
@@ -134,7 +153,7 @@ fn forgets_statements(server: &Server, admin: &mut Admin) -> bool {
     if admin.value("SELECT pg_backend_pid()").is_ok_and(|serving| serving == own) {
         return false;
     }
-    let (Ok(mut client), Ok(mut other)) = (Admin::connect(server), Admin::connect(server)) else {
+    let (Ok(mut client), Ok(mut other)) = (admin.another(server), admin.another(server)) else {
         return false;
     };
     // Unknown, or there already because of somebody else.

@@ -2,14 +2,19 @@
 
 use crate::failure::Failure;
 use bytes::BytesMut;
+use std::cell::Cell;
 use std::io::IoSlice;
 use std::ops::Range;
 use std::rc::Rc;
+use tidemark_load::engine::Tick;
 use tidemark_measure::fault::Fault;
 use tidemark_reactor::{Broken, Reactor, Ready, Transport};
 
 /// What a receive buffer begins with: the replies of most transactions. It grows as it must.
 const INPUT: usize = 8 << 10;
+
+/// How many times something may come without a wait before the clock is looked at.
+const LOOK_EVERY: u32 = 64;
 
 /// What the results of statements that are run together may take, bytes: more ends the operation instead of growing in memory.
 pub(crate) const RESULTS_MOST: usize = 64 << 20;
@@ -27,6 +32,12 @@ pub(crate) struct Stream {
     pub(crate) transport: Transport,
     /// How long a reply may take, nanoseconds.
     pub(crate) timeout_ns: u64,
+    /// When all of a beginning has to be over, however many messages it has.
+    until: Tick,
+    /// When the present reply has to be there.
+    deadline: Cell<Tick>,
+    /// How often something came without a wait for it.
+    unwaited: u32,
     /// What is to be sent.
     pub(crate) out: BytesMut,
     /// What has come: `filled` bytes, of which those before `read` have been understood.
@@ -42,6 +53,9 @@ impl Stream {
             reactor: Rc::clone(reactor),
             transport,
             timeout_ns,
+            until: Tick::MAX,
+            deadline: Cell::new(Tick::MAX),
+            unwaited: 0,
             out: BytesMut::with_capacity(1 << 10),
             input: vec![0; INPUT],
             filled: 0,
@@ -71,7 +85,20 @@ impl Stream {
     /// From now on the server has as long as one statement may take.
     #[inline]
     pub(crate) fn allow_time(&self) {
-        self.transport.socket().set_deadline(self.reactor.now().saturating_add(self.timeout_ns));
+        let deadline = self.reactor.now().saturating_add(self.timeout_ns).min(self.until);
+        self.deadline.set(deadline);
+        self.transport.socket().set_deadline(deadline);
+    }
+
+    /// Until the session has begun, everything has to be over by then.
+    pub(crate) fn begin_by(&mut self, until: Tick) {
+        self.until = until;
+        self.deadline.set(until);
+    }
+
+    /// The session has begun.
+    pub(crate) fn has_begun(&mut self) {
+        self.until = Tick::MAX;
     }
 
     /// Sends a part of `out`. What comes meanwhile is read, so that neither side waits for the other.
@@ -111,6 +138,15 @@ impl Stream {
     /// When the connection is lost, or the time is over.
     #[inline]
     pub(crate) async fn more(&mut self) -> Result<(), Failure> {
+        if self.receive()? {
+            // A server that sends without a pause is never waited for.
+            self.unwaited = self.unwaited.wrapping_add(1);
+            if self.unwaited.is_multiple_of(LOOK_EVERY) && self.reactor.now() >= self.deadline.get() {
+                return Err(Failure::broken(&Broken::from(self.transport.socket().expired())));
+            }
+            return Ok(());
+        }
+        self.transport.socket().ready(Ready::READ).await.map_err(Broken::from)?;
         while !self.receive()? {
             self.transport.socket().ready(Ready::READ).await.map_err(Broken::from)?;
         }

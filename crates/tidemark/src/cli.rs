@@ -114,6 +114,9 @@ pub(crate) enum Command {
     /// Write to a volume or read what was written, in a pod of a load on volumes
     #[command(hide = true)]
     VolumeProbe(VolumeProbe),
+    /// Carry out a run for the driver that has started this process
+    #[command(hide = true)]
+    RunPart,
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::Kubernetes(arguments) => commands::kubernetes::kubernetes(&arguments, terminal),
         Command::Operator(arguments) => commands::operator::operator(&arguments, terminal),
         Command::VolumeProbe(arguments) => commands::volumes::probe(&arguments),
+        Command::RunPart => commands::driver::run_part(),
         Command::Completions { shell } => commands::manual::completions(shell, terminal),
         Command::Man { directory } => commands::manual::pages(&directory, terminal),
     };

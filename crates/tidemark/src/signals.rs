@@ -26,6 +26,9 @@ fn is_ignored(status: &str, signal: i32) -> bool {
 /// answer does not look at all.
 const UNATTENDED: Duration = Duration::from_secs(2);
 
+/// How long a signal may wait in all (messages say so), before the command ends without whoever does not look.
+const UNATTENDED_MOST: Duration = Duration::from_secs(15);
+
 /// How many times the user has pressed Ctrl-C.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Signals(Arc<Caught>);
@@ -98,7 +101,8 @@ impl Signals {
     }
 }
 
-/// Sees to a signal at which nobody looks, for a command waits for somebody else: the first is answered, the second ends the process.
+/// Sees to a signal at which nobody looks, for the command waits for somebody else: the first is answered, and ends the process after a
+/// while; the second ends it now.
 fn attend(caught: &Caught, number: usize, at_ms: u64) {
     std::thread::sleep(UNATTENDED);
     if !caught.is_unattended(at_ms) {
@@ -108,7 +112,12 @@ fn attend(caught: &Caught, number: usize, at_ms: u64) {
         Terminal::note("stopped at once");
         std::process::exit(Exit::Interrupted as i32);
     }
-    Terminal::note("stopping when the current step ends (Ctrl-C again stops at once)");
+    Terminal::note("stopping when the current step ends, in 15 s at the latest (Ctrl-C again stops at once)");
+    std::thread::sleep(UNATTENDED_MOST.saturating_sub(UNATTENDED));
+    if caught.is_unattended(at_ms) {
+        Terminal::note("stopped: the current step did not end within 15 s");
+        std::process::exit(Exit::Interrupted as i32);
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ import { type Column, Table } from '../../parts/table';
 import { Join } from './join';
 
 /** Worst first. */
-const states: DriverState[] = ['gone', 'silent', 'busy', 'idle'];
+const states: DriverState[] = ['gone', 'silent', 'ending', 'busy', 'idle'];
 
 const columns: Column<Driver>[] = [
   { id: 'name', title: 'Driver', value: (one) => one.name, show: (one) => <span title={about(one)}>{one.name}</span> },
@@ -24,7 +24,13 @@ const columns: Column<Driver>[] = [
     show: (one) => (
       <>
         <State state={one.state} />{' '}
-        {one.state !== 'idle' && one.state !== 'busy' && <small>for {duration(one.silent_ms)}</small>}
+        {(one.state === 'silent' || one.state === 'gone') && <small>for {duration(one.silent_ms)}</small>}
+        {one.ending && (
+          <small title="Nobody waits for this run any more. It has a few seconds to end, and is killed then.">
+            still {one.ending.submission === null ? 'an earlier run' : `w${one.ending.submission}`}, for{' '}
+            {duration(one.ending.ms)}
+          </small>
+        )}
       </>
     ),
   },

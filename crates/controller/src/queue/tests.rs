@@ -47,6 +47,25 @@ fn what_does_not_touch_the_drivers_of_others_passes() {
 }
 
 #[test]
+fn one_waits_for_what_a_driver_has_not_ended() {
+    let mut there = drivers(3);
+    let left = |submission, seconds| Assignment::Ending(Left { submission, seconds });
+    there.get_mut("d1").unwrap().assignment = left(Some(68), 12);
+    let queue = [named(1, &["d1"]), waiting(2, Wanted::Count(2))];
+    let expected = [
+        wait("waiting for driver d1, which is still ending w68, for 12 s"),
+        Decision::Begin(names(&["d2", "d3"])),
+    ];
+    assert_eq!(decisions(&queue, &there), expected, "others are free");
+    there.get_mut("d2").unwrap().assignment = left(None, 3);
+    let expected = wait("waiting for drivers d1 and d2, which are still ending w68, for 12 s");
+    assert_eq!(decisions(&[waiting(1, Wanted::All)], &there), [expected]);
+    there.remove("d1");
+    let expected = wait("waiting for driver d2, which is still ending an earlier run, for 3 s");
+    assert_eq!(decisions(&[named(1, &["d2"])], &there), [expected]);
+}
+
+#[test]
 fn one_that_wants_all_is_not_starved() {
     let mut there = drivers(3);
     there.get_mut("d2").unwrap().assignment = Assignment::Submission(7);

@@ -433,6 +433,7 @@ fn it_is_run_on_drivers() {
                     threads: Some(1),
                     scratch: std::env::temp_dir(),
                     observes: true,
+                    process: None,
                 };
                 driver::serve(link, &options, &|| stop.load(Ordering::Relaxed), &mut |_| {})
             });

@@ -1,7 +1,7 @@
 //! One driver as its controller knows it: session, presence, clock, and the run that has claimed it. Does no input or
 //! output; [`crate::link::server`] does it for one connection after the other.
 
-use super::{ClaimError, FromDriver, Member, Options, Presence, Visitor};
+use super::{ClaimError, Ending, FromDriver, Member, Options, Presence, Visitor};
 use crate::link::clock::Clock;
 use crate::link::frame::{Body, Packet, Resume, SessionId};
 use crate::link::stream::Stream;
@@ -17,6 +17,10 @@ const BATCH: usize = 64;
 
 /// A connection without a frame for so long is closed. Longer than the largest message may take.
 const HALF_OPEN: Duration = Duration::from_secs(30);
+
+/// What a driver does not report within this is no longer waited for: it replaces a run's process after
+/// [`ENDING`](crate::driver::ENDING).
+const ENDING_MOST: Duration = Duration::from_secs(60);
 
 /// A connection to a driver, as those see it who want something sent or want it closed.
 #[derive(Default)]
@@ -103,6 +107,8 @@ struct State {
     utilization: Utilization,
     clock: Clock,
     claim: Option<Claim>,
+    /// A run that has not ended there, although it was released.
+    ending: Option<Ending>,
 }
 
 struct Claim {
@@ -111,6 +117,8 @@ struct Claim {
     events: Sender<(u32, FromDriver)>,
     /// Whether the run knows that the driver is gone: it receives nothing more.
     over: bool,
+    /// Whether the driver has begun with the run and has not ended it.
+    open: bool,
 }
 
 impl DriverHandle {
@@ -127,6 +135,7 @@ impl DriverHandle {
             utilization: Utilization::default(),
             clock: Clock::default(),
             claim: None,
+            ending: None,
         }))
     }
 
@@ -182,6 +191,11 @@ impl DriverHandle {
         if let Some(old) = state.connection.replace(Arc::clone(&connection)) {
             old.close(None);
         }
+        if !same {
+            // What another process was at has ended with it.
+            state.ending = None;
+            state.claim.iter_mut().for_each(|claim| claim.open = false);
+        }
         state.hello = request.hello;
         state.visitor = request.visitor;
         if state.presence == Presence::Gone || resumed.is_none() {
@@ -191,7 +205,7 @@ impl DriverHandle {
         Ok(Admission { session, resumed, connection })
     }
 
-    /// Takes a frame from a connection. Returns whether the driver's presence changed.
+    /// Takes a frame from a connection. Returns whether the driver's presence changed, or what it still ends.
     ///
     /// # Errors
     /// When the frame is wrong: a clause. The session has to be made void then.
@@ -220,14 +234,19 @@ impl DriverHandle {
             }
             DriverFrame::Utilization(utilization) => state.utilization = utilization,
         }
-        let back = state.alive();
+        let mut changed = state.alive();
         if let Some(message) = message {
+            if let Message::Up(up) = &message
+                && let Up::Released { run, .. } | Up::Refused { run, .. } = **up
+            {
+                changed |= state.has_ended(run);
+            }
             state.notify(|| match message {
                 Message::Up(up) => FromDriver::Message(up),
                 Message::Second(second) => FromDriver::Second(second),
             });
         }
-        Ok(back)
+        Ok(changed)
     }
 
     /// What to send over a connection after message `cursor`, the last message received, and whether a run has claimed the
@@ -270,6 +289,7 @@ impl DriverHandle {
         if state.presence == Presence::Present && silent > options.silent_after {
             state.fall_silent();
         }
+        let overdue = state.ending.take_if(|ending| ending.since.elapsed() > ENDING_MOST).is_some();
         let gone = state.claim.is_none() && silent > options.gone_after;
         if gone {
             state.presence = Presence::Gone;
@@ -279,7 +299,7 @@ impl DriverHandle {
         {
             connection.close(None);
         }
-        (state.presence != before, gone && silent > options.gone_after * 10)
+        (state.presence != before || overdue, gone && silent > options.gone_after * 10)
     }
 
     /// See [`super::Fleet::claim`].
@@ -297,16 +317,19 @@ impl DriverHandle {
         if state.presence != Presence::Present {
             return Err(ClaimError(format!("driver {name} does not answer")));
         }
-        state.claim = Some(Claim { run, tag, events, over: false });
+        state.claim = Some(Claim { run, tag, events, over: false, open: false });
         state.wake();
         Ok(())
     }
 
     /// See [`super::Fleet::send`].
-    pub(crate) fn send(&self, body: Result<Body, String>) {
+    pub(crate) fn send(&self, body: Result<Body, String>, prepares: bool) {
         let mut state = self.lock();
-        if state.claim.as_ref().is_some_and(|claim| claim.over) {
-            return;
+        if let Some(claim) = &mut state.claim {
+            if claim.over {
+                return;
+            }
+            claim.open |= prepares;
         }
         let Some((_, stream)) = &mut state.session else { return };
         match body.and_then(|body| stream.push(body)) {
@@ -318,7 +341,10 @@ impl DriverHandle {
     /// See [`super::Fleet::release`] and [`super::Fleet::release_from`].
     pub(crate) fn release(&self, run: Option<u64>) {
         let mut state = self.lock();
-        state.claim.take_if(|claim| run.is_none_or(|run| run == claim.run));
+        let released = state.claim.take_if(|claim| run.is_none_or(|run| run == claim.run));
+        if let Some(Claim { run, .. }) = released.filter(|claim| claim.open) {
+            state.ending = Some(Ending { run, since: Instant::now() });
+        }
     }
 
     /// See [`super::Fleet::give_up`].
@@ -344,6 +370,7 @@ impl DriverHandle {
             silent: state.heard_at.elapsed(),
             joined_unix_ms: state.joined_unix_ms,
             run: state.claim.as_ref().map(|claim| claim.run),
+            ending: state.ending,
         }
     }
 }
@@ -352,6 +379,12 @@ impl State {
     /// Whether this is the driver's current connection.
     fn has(&self, connection: &Arc<Connection>) -> bool {
         self.connection.as_ref().is_some_and(|own| Arc::ptr_eq(own, connection))
+    }
+
+    /// Notes that a run has ended on the driver. Returns whether it was to end.
+    fn has_ended(&mut self, run: u64) -> bool {
+        self.claim.iter_mut().filter(|claim| claim.run == run).for_each(|claim| claim.open = false);
+        self.ending.take_if(|ending| ending.run == run).is_some()
     }
 
     fn wake(&self) {

@@ -115,6 +115,7 @@ impl Host {
                 observes: true,
                 threads: Some(2),
                 scratch: scratch.path().to_owned(),
+                process: None,
             };
             driver::serve(link, &options, &|| stops.load(Ordering::Relaxed), &mut |_| {}).unwrap();
         });
@@ -195,7 +196,7 @@ fn polite(link: &Link, down: &Down, parts: &[Part]) {
         Down::Order { run, stage, work: None, order: Order::End(StopRequest::Stop) } => {
             link.send(Up::StageEnded { run, stage, proof: None });
         }
-        Down::Order { .. } => {}
+        Down::Order { .. } | Down::Watched { .. } => {}
         Down::Release { run } => link.send(Up::Released { run, nodes: Vec::new(), origin_ns: 0 }),
     }
 }

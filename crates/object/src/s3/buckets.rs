@@ -10,6 +10,9 @@ use crate::operate::{Done, Intake, Task, not_empty};
 use crate::text::{decode, encode};
 use tidemark_measure::fault::Fault;
 
+/// How often a server may list the same objects although they were deleted: listings may lag behind, but not for ever.
+const LISTED_AGAIN: u32 = 10;
+
 /// Objects that one listing or one deletion may name at most, by the protocol.
 const KEYS_MOST: u32 = 1000;
 
@@ -66,6 +69,7 @@ impl Slot {
 
     /// Deletes all objects of the bucket with all their versions, and aborts its uploads.
     async fn empty_bucket(&mut self) -> Result<(), Failure> {
+        let (mut before, mut again) = (Vec::new(), 0);
         loop {
             // What was listed is deleted before the next listing: every one begins at the beginning.
             let mut intake = Intake::keeping();
@@ -77,7 +81,13 @@ impl Slot {
             if keys.is_empty() {
                 break;
             }
+            again = if keys == before { again + 1 } else { 0 };
+            if again == LISTED_AGAIN {
+                let text = format!("the server reported object {} deleted, and still lists it", keys[0]);
+                return Err(Failure::without_effect(Fault::Protocol, text));
+            }
             self.delete_keys(keys.iter().map(|key| (key.as_str(), None))).await?;
+            before = keys;
         }
         match self.delete_versions("", None).await {
             Err(failure) if knows_no_versions(&failure) => {}
@@ -166,10 +176,16 @@ impl Slot {
             let read = Done::reading(&reply);
             first_byte = first_byte.or(read.first_byte);
             bytes += read.bytes;
-            token = xml::next_page(&intake.body);
-            if token.is_none() {
+            let next = xml::next_page(&intake.body);
+            if next.is_none() {
                 return Ok(Done { first_byte, ..Done::at(read.at, bytes) });
             }
+            // Whoever is sent in a circle would ask for ever.
+            if next == token {
+                let text = "the listing goes on where it was asked";
+                return Err(Failure::without_effect(Fault::Protocol, text));
+            }
+            token = next;
         }
     }
 

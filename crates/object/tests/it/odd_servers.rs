@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
 use tidemark_object::conditions::heeded;
-use tidemark_object::job::{Action, Content, Encryption, Form, Job, Keeps, S3, Target, Verb};
+use tidemark_object::job::{Action, Content, Emptied, Encryption, Form, Job, Keeps, S3, Target, Verb};
 use tidemark_object::preflight::preflight;
 
 /// Serves each connection with `serve`, which gets its number; gives the address.
@@ -340,6 +340,43 @@ fn a_key_of_encryption_that_a_server_repeats_is_masked() {
     let said = run.examples().remove(0).text;
     assert!(said.ends_with("400 X: not *** again"), "{said}");
     assert!(!format!("{target:?}").contains(KEY));
+}
+
+/// Answers every deletion with success, and everything else with this listing; counts what it is asked.
+fn listing(body: &'static str) -> (SocketAddr, Arc<Mutex<usize>>) {
+    let asked = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&asked);
+    let address = server(move |mut stream, _| {
+        while let Some(head) = request(&mut stream) {
+            *counted.lock().unwrap() += 1;
+            // The body of a request is read as the beginning of the next.
+            let body = if head.starts_with("POST ") || head.contains(">POST ") { "" } else { body };
+            let reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+            if stream.write_all(reply.as_bytes()).is_err() {
+                return;
+            }
+        }
+    });
+    (address, asked)
+}
+
+#[test]
+fn a_listing_that_does_not_get_on_is_a_failure() {
+    let same = "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>";
+    let (address, asked) = listing(same);
+    let empties = Verb::DeleteContainer { empty: Emptied::Always };
+    let mut run = Run::of(Target::S3(target(address)), unverified(std::slice::from_ref(&empties)), 1);
+    assert_eq!(run.one(&empties, 1, 0, 0).fault, Some(Fault::Protocol));
+    assert!(run.examples()[0].text.contains("the server reported object a deleted, and still lists it"));
+    assert_eq!(*asked.lock().unwrap(), 21, "11 listings, 10 deletions");
+
+    let circle = "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></ListBucketResult>";
+    let (address, asked) = listing(circle);
+    let lists = Verb::List { page: 10, all: true, by_object: false };
+    let mut run = Run::of(Target::S3(target(address)), unverified(std::slice::from_ref(&lists)), 1);
+    assert_eq!(run.one(&lists, 1, 0, 0).fault, Some(Fault::Protocol));
+    assert!(run.examples()[0].text.contains("the listing goes on where it was asked"));
+    assert_eq!(*asked.lock().unwrap(), 2);
 }
 
 #[test]

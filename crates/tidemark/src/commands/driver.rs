@@ -9,17 +9,34 @@ use std::cell::Cell;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::Read as _;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidemark_control::event::StopRequest;
 use tidemark_control::provenance;
 use tidemark_fleet::driver::{self, Notice, Options};
+use tidemark_fleet::helper;
 use tidemark_fleet::link::Join;
 use tidemark_fleet::link::client::join;
 use tidemark_fleet::protocol::{self, Hello};
 use tidemark_measure::host::Host;
 use tidemark_plan::policy::Policy;
+
+/// What starts the process of a run: this program, also after its file was replaced by another version's.
+fn run_process() -> Command {
+    let own = std::env::current_exe().ok().filter(|path| path.exists());
+    let mut command = Command::new(own.unwrap_or_else(|| "/proc/self/exe".into()));
+    // The driver alone speaks to the controller.
+    command.arg("run-part").env_remove("TIDEMARK_TOKEN");
+    command
+}
+
+/// Carries out a run for the driver that has started this process.
+pub(crate) fn run_part() -> Result<Exit, Stop> {
+    helper::serve(tidemark_engines::registry()).map_err(Stop::usage)?;
+    Ok(Exit::Done)
+}
 
 /// Joins a controller and runs its load, until the user stops it.
 pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit, Stop> {
@@ -45,6 +62,7 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
         policy: Some(policy),
         threads: arguments.threads,
         observes: true,
+        process: Some(run_process),
         // What is allowed may be a device.
         scratch: arguments
             .allow_path

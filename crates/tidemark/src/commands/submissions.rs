@@ -15,9 +15,10 @@ use tidemark_measure::units;
 const MOST_DRIVERS: usize = 20;
 
 /// States of drivers and their names, most urgent first.
-const DRIVER_STATES: [(DriverState, &str); 4] = [
+const DRIVER_STATES: [(DriverState, &str); 5] = [
     (DriverState::Gone, "gone"),
     (DriverState::Silent, "silent"),
+    (DriverState::Ending, "still ending"),
     (DriverState::Busy, "busy"),
     (DriverState::Idle, "idle"),
 ];
@@ -113,7 +114,13 @@ fn drivers(drivers: &[Driver]) -> Vec<String> {
     let name_width = sorted.iter().map(|driver| driver.name.chars().count()).max().unwrap_or(0).clamp(8, 32);
     let line = |driver: &&Driver| {
         let word = order(driver).map_or("", |place| DRIVER_STATES[place].1);
-        let state = match (driver.state, driver.submission) {
+        let state = match (driver.state, driver.submission.or(driver.ending.and_then(|left| left.submission)))
+        {
+            (DriverState::Ending, of) => {
+                let of = of.map_or("an earlier run".into(), |id| format!("w{id}"));
+                let ms = driver.ending.map_or(0, |left| left.ms);
+                format!("{word} {of}, for {}", units::duration_ns(ms.saturating_mul(1_000_000)))
+            }
             (DriverState::Silent | DriverState::Gone, _) => {
                 format!("{word} for {}", units::duration_ns(driver.silent_ms.saturating_mul(1_000_000)))
             }

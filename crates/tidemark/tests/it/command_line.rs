@@ -318,7 +318,7 @@ fn a_query_engine_that_does_not_fit_or_does_not_start_says_why() {
         (refuses.as_str(), "the disk of tidemark-lake is gone"),
         (other, "is of Tidemark 0.0.7-old"),
         ("echo 'no such library' >&2; exit 127", "ended with exit code 127: no such library"),
-        ("printf 'hello, world'; read _", "is not the tidemark-lake of this release"),
+        ("printf 'hello, world'; read _", "is not `tidemark-lake` of this release"),
         (another.as_str(), "is of another build of Tidemark"),
     ];
     for (script, sign) in cases {

@@ -340,9 +340,14 @@ fn documents_from_the_network_run_no_commands_and_read_no_files() {
     assert!(!place.path("exploited").exists() && !place.path("volume").exists());
 }
 
+/// Sends a signal to a driver and to the process that carries its run out.
 fn signal(process: &crate::common::fleet::Process, signal: &str) {
     let pid = process.child.id().to_string();
-    assert!(std::process::Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    let children = std::process::Command::new("pgrep").args(["-P", &pid]).output().unwrap();
+    let children = String::from_utf8(children.stdout).unwrap();
+    let all: Vec<&str> = [pid.as_str()].into_iter().chain(children.split_whitespace()).collect();
+    assert_eq!(all.len(), 2, "a driver and its run: {all:?}");
+    assert!(std::process::Command::new("kill").arg(signal).args(&all).status().unwrap().success());
 }
 
 #[test]

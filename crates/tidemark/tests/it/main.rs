@@ -18,6 +18,7 @@ mod console;
 mod cross_check;
 mod drivers;
 mod embedded;
+mod ending;
 mod evaluation;
 mod existing;
 mod full_disk;

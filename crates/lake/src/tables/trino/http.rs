@@ -19,6 +19,7 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tidemark_analytics::job::Trino;
+use tidemark_load::deadline::Deadline;
 use tidemark_measure::fault::Fault;
 use tidemark_object::secrets::Mask;
 use tidemark_tls::Trust;
@@ -154,16 +155,16 @@ impl Address {
         Failure::new(fault, format!("Trino at {}: {}", self.endpoint, self.mask.apply(words)))
     }
 
-    /// Sends a request, and gives the body of the reply.
+    /// Sends a request, and gives the body of the reply. It has one time limit, whatever the coordinator asks to be left alone for.
     pub(crate) async fn ask(&self, connection: &mut Connection, ask: Ask<'_>) -> Result<Bytes, Failure> {
-        let (mut pause, mut attempt) = (PAUSE, 0);
+        let (mut pause, mut attempt, deadline) = (PAUSE, 0, Deadline::after(REPLY));
         loop {
             attempt += 1;
             let was_open = connection.0.is_some();
-            let tried = match timeout(REPLY, self.exchange(connection, &ask)).await {
+            let tried = match timeout(deadline.left(), self.exchange(connection, &ask)).await {
                 Ok(tried) => tried,
                 Err(_) => {
-                    let words = format!("no reply came within {} s", REPLY.as_secs());
+                    let words = format!("no whole reply came within {} s", REPLY.as_secs());
                     Err(self.failed(Fault::Timeout, &words))
                 }
             };
@@ -186,7 +187,7 @@ impl Address {
                 }
                 _ => None,
             };
-            match waits.filter(|_| attempt < ATTEMPTS) {
+            match waits.filter(|waits| attempt < ATTEMPTS && *waits < deadline.left()) {
                 Some(waits) => sleep(waits).await,
                 None => return Err(self.refused(status, &head, &body)),
             }
@@ -293,7 +294,16 @@ impl Address {
                 Fault::Unavailable,
                 ": it does not know the query, or is no coordinator; was it restarted?".into(),
             ),
-            StatusCode::TOO_MANY_REQUESTS => (Fault::Throttled, String::new()),
+            StatusCode::TOO_MANY_REQUESTS => {
+                let asked = retry_after(head).map(|pause| {
+                    format!(
+                        ", and asks for a pause of {} s; it had {} s in all",
+                        pause.as_secs(),
+                        REPLY.as_secs()
+                    )
+                });
+                (Fault::Throttled, asked.unwrap_or_default())
+            }
             status if status.is_redirection() => {
                 let to = head.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("nowhere");
                 (
@@ -308,8 +318,8 @@ impl Address {
     }
 }
 
-/// How long a server asks to be left alone; not for longer than a reply may take.
+/// How long a server asks to be left alone.
 fn retry_after(head: &HeaderMap) -> Option<Duration> {
     let seconds = head.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds).min(REPLY))
+    Some(Duration::from_secs(seconds))
 }

@@ -62,7 +62,15 @@ impl Coordinator {
         };
         let mut open = Open { coordinator: self, next: None };
         let mut body = self.address.ask(connection, post).await?;
+        let mut before = None;
         while let Some(next) = self.look(&body, &mut open, &mut take)? {
+            // Each part of an answer has an address of its own: whoever is sent in a circle would ask for ever.
+            if before.as_ref() == Some(&next) {
+                let words =
+                    "its reply makes no sense: it says that the query goes on at the address that was asked";
+                return Err(self.address.failed(Fault::Protocol, words));
+            }
+            before = Some(next.clone());
             body = self.address.ask(connection, Ask::get(&next)).await?;
         }
         Ok(())

@@ -1,0 +1,202 @@
+//! A run's part in a process of its own, which its driver starts, commands, and ends.
+//!
+//! The driver keeps the connection to the controller and its name there, and passes messages on: what it forwards is what the
+//! [`helper`](crate::helper) understands, with times on the clock that both processes share. So a run that does not end, needs too
+//! much memory or crashes takes nothing else with it, and the next run begins with nothing that it left.
+
+use crate::driver::{Event, Notice, Options};
+use crate::link::Link;
+use crate::link::pipe::{self, Arrived, Clock};
+use crate::process::{Begin, Output, Process, lock};
+use crate::protocol::{Down, Order, Up};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How often the process hears that its driver and the controller are there.
+const WATCHED_EVERY: Duration = Duration::from_millis(500);
+
+/// The process of a run. Without its commands, it ends.
+pub(crate) struct RunProcess {
+    run: u64,
+    clock: Clock,
+    commands: Option<Sender<Down>>,
+    shared: Arc<Shared>,
+    /// When it was last told that it is watched; `None` while the controller cannot be reached.
+    watched: Option<Instant>,
+}
+
+/// What the driver shares with the threads that speak to the process.
+struct Shared {
+    run: u64,
+    link: Arc<Link>,
+    process: Mutex<Option<Arc<Process>>>,
+    /// Nobody waits for its reports any more.
+    void: AtomicBool,
+    /// Why it was killed, or is to be as soon as it has started.
+    killed: Mutex<Option<String>>,
+}
+
+impl RunProcess {
+    /// Starts a run in a process that `command` starts.
+    pub(crate) fn start(
+        run: u64,
+        prepare: Down,
+        command: Command,
+        link: &Arc<Link>,
+        options: &Options,
+        events: &Sender<Event>,
+    ) -> Self {
+        let begin = Begin {
+            scratch: options.scratch.clone(),
+            threads: options.threads,
+            policy: options.policy.clone(),
+            observes: options.observes,
+        };
+        let (commands, incoming) = unbounded();
+        // Whoever sends never waits: a process that does not read is killed like any that does not end.
+        let _ = commands.send(prepare);
+        let shared = Arc::new(Shared {
+            run,
+            link: Arc::clone(link),
+            process: Mutex::default(),
+            void: AtomicBool::new(false),
+            killed: Mutex::default(),
+        });
+        let (carried, events) = (Arc::clone(&shared), events.clone());
+        std::thread::spawn(move || {
+            carried.carry_out(command, &begin, incoming, &events);
+            // The receiver is gone when the driver ends.
+            let _ = events.send(Event::Ended(run));
+        });
+        Self { run, clock: Clock::new(), commands: Some(commands), shared, watched: Some(Instant::now()) }
+    }
+
+    pub(crate) fn run(&self) -> u64 {
+        self.run
+    }
+
+    /// Passes a message about this run on.
+    pub(crate) fn receive(&self, link: &Link, down: Down) {
+        let there = |at_ns: u64| self.clock.at(link.instant_of(at_ns as i64)).max(0) as u64;
+        self.command(match down {
+            Down::Start { run, stage, at_ns } => Down::Start { run, stage, at_ns: there(at_ns) },
+            Down::Order { run, stage, work, order: Order::Window { at_ns } } => {
+                Down::Order { run, stage, work, order: Order::Window { at_ns: there(at_ns) } }
+            }
+            other => other,
+        });
+    }
+
+    fn command(&self, down: Down) {
+        // A process that has ended has reported that.
+        let _ = self.commands.as_ref().map(|commands| commands.send(down));
+    }
+
+    /// Notes whether the controller can be reached.
+    pub(crate) fn away(&mut self, since: Option<Instant>) {
+        self.watched = since.is_none().then(Instant::now);
+        if since.is_none() {
+            self.command(Down::Watched { run: self.run });
+        }
+    }
+
+    /// Tells the process that it is watched, if it is. Called again and again.
+    pub(crate) fn watch(&mut self) {
+        if self.watched.is_some_and(|last| last.elapsed() >= WATCHED_EVERY) {
+            self.watched = Some(Instant::now());
+            self.command(Down::Watched { run: self.run });
+        }
+    }
+
+    /// The run is void: the process ends, and what it still reports is for nobody.
+    pub(crate) fn give_up(&mut self) {
+        self.shared.void.store(true, Ordering::Relaxed);
+        self.commands = None;
+    }
+
+    /// Kills the process with all that it has started, for a reason: a clause.
+    pub(crate) fn kill(&mut self, why: &str) {
+        self.commands = None;
+        *lock(&self.shared.killed) = Some(why.to_owned());
+        if let Some(process) = &*lock(&self.shared.process) {
+            process.kill();
+        }
+    }
+}
+
+impl Shared {
+    fn carry_out(&self, command: Command, begin: &Begin, commands: Receiver<Down>, events: &Sender<Event>) {
+        let remarks = events.clone();
+        let remark = move |line: &str| {
+            let _ = remarks.send(Event::Notice(Notice::Trouble(line.to_owned())));
+        };
+        let (process, mut output) = match Process::spawn(command, "the process of this run".into(), remark) {
+            Ok(started) => started,
+            Err(reason) => return self.refuse(reason),
+        };
+        *lock(&self.process) = Some(Arc::clone(&process));
+        if lock(&self.killed).is_some() {
+            process.kill();
+        }
+        if let Err(reason) = process.greet(begin, &mut output) {
+            return self.refuse(reason);
+        }
+        let commanded = Arc::clone(&process);
+        std::thread::spawn(move || {
+            commands.iter().for_each(|down| commanded.send(&down));
+            commanded.close();
+        });
+        let (reported, listened) = self.listen(&process, output);
+        process.listened(listened);
+        if !reported {
+            self.refuse(process.why_gone());
+        }
+    }
+
+    fn refuse(&self, reason: String) {
+        let reason = lock(&self.killed).clone().unwrap_or(reason);
+        self.report(Up::Refused { run: self.run, reason });
+    }
+
+    fn report(&self, up: Up) {
+        if !self.void.load(Ordering::Relaxed) {
+            self.link.send(up);
+        }
+    }
+
+    /// Passes on what the process reports until it ends, and tells whether it has reported the end of the run.
+    fn listen(&self, process: &Process, mut output: Output) -> (bool, Result<(), String>) {
+        let clock = Clock::new();
+        let mut reported = false;
+        loop {
+            match pipe::read::<Up>(&mut output) {
+                Ok(Some(Arrived::Second(second))) => {
+                    if !self.void.load(Ordering::Relaxed) {
+                        self.link.second(second);
+                    }
+                }
+                Ok(Some(Arrived::Message(up))) => {
+                    let ends = matches!(up, Up::Released { .. } | Up::Refused { .. });
+                    self.report(match up {
+                        Up::Released { run, nodes, origin_ns } => {
+                            let began = clock.instant_of(origin_ns as i64).elapsed();
+                            let origin_ns = self.link.now_ns() - began.as_nanos() as i64;
+                            Up::Released { run, nodes, origin_ns: origin_ns.max(0) as u64 }
+                        }
+                        other => other,
+                    });
+                    if ends {
+                        // It has done all that it was started for, and ends when its input does.
+                        reported = true;
+                        process.close();
+                    }
+                }
+                Ok(None) => return (reported, Ok(())),
+                Err(error) => return (reported, Err(format!("its messages cannot be understood: {error}"))),
+            }
+        }
+    }
+}
