@@ -59,7 +59,7 @@ export function Enter({ entry, done }: { entry: Entry; done: (error?: Error) => 
           {error && <Notice tone="bad">{error.message}</Notice>}
           <div class="row">
             <button autoFocus onClick={() => done()}>
-              {current ? `Stay ${current.user}` : 'Do not log in'}
+              {current ? `Stay logged in as ${current.user}` : 'Do not log in'}
             </button>
             <button class="main" disabled={busy} onClick={enter}>
               Log in as {owner.user}

@@ -111,7 +111,7 @@ try {
   await look('question-replaces');
   assert.equal(page.url(), `${address}/`, 'the code has left the address bar');
   assert.equal(await key(), session);
-  await page.getByRole('button', { name: `Stay ${own}` }).click();
+  await page.getByRole('button', { name: `Stay logged in as ${own}` }).click();
   await isLoggedInAs(own);
 
   // So does the same address when its user opens it, for it would end the session of somebody else.

@@ -262,7 +262,7 @@ pub(crate) fn require(parts: &Parts, role: Role) -> Result<Caller, ApiError> {
     let caller = identified.ok_or_else(|| {
         ApiError::new(
             StatusCode::UNAUTHORIZED,
-            "a token is required, or a new login where the session has ended: send the header `Authorization: Bearer TOKEN`",
+            "a token is required: send the header `Authorization: Bearer TOKEN`; if your session has ended, log in again",
         )
     })?;
     match caller.may(role) {
