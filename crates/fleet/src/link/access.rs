@@ -1,9 +1,9 @@
 //! What a controller on loopback leaves for the command line and the drivers of its own user: two tokens, in a file that
 //! nobody else reads.
 //!
-//! The tokens are made at each start and end with it, so a file that outlives its controller opens nothing, and whoever takes the
-//! controller's port learns nothing of use. A file is found by the address that a connection has in fact reached: a name such as
-//! `localhost` may lead to somebody else's server.
+//! The tokens are made at each start and end with it, so a file that outlives its controller opens nothing. They are sent only to who
+//! proves that it knows them ([`super::proof`]): somebody else may have taken the controller's port by now. A file is found by the
+//! address that a connection has in fact reached: a name such as `localhost` may lead elsewhere.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};

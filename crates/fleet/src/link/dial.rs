@@ -152,7 +152,7 @@ impl Dial {
         request.headers_mut().extend(bearer.map(|value| (header::AUTHORIZATION, value)));
         match tokio_tungstenite::client_async_with_config(request, wire, Some(config)).await {
             Ok((socket, _)) => {
-                if self.token.is_none() {
+                if self.token.is_none() && token.is_some() {
                     self.left.joined = Some(peer);
                 }
                 Ok(socket)

@@ -106,7 +106,7 @@ where
     // The certificate is known by its fingerprint, whatever its name.
     let name = ServerName::try_from("localhost").map_err(|error| away(&error))?;
     TlsConnector::from(config).connect(name, stream).await.map_err(|error| {
-        let is_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
+        let is_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some();
         match is_tls {
             true => Unproven::Other(format!(
                 "what follows its proof is not from it: {}",

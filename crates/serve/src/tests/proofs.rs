@@ -1,10 +1,7 @@
 //! How the server proves itself over plain HTTP.
 
 use super::{OPERATOR, Server, tokens};
-use crate::{Security, Tls};
 use std::io::{Read as _, Write as _};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tidemark_fleet::link::proof::{CERTIFICATE, Key, PATH, PROOF, Unproven, prove};
 use tidemark_plan::secret::Secret;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -63,10 +60,6 @@ fn a_token_that_does_not_exist_is_answered_like_one_that_does() {
         assert!(answer(&server, id, nonce)[0].contains(" 400 "), "{id} {nonce}");
     }
     assert_eq!(server.ask("GET", PATH).send().status, 426);
-    let secure = Server::start(Security::Tokens {
-        tls: Some(Tls::SelfSigned { directory: server.directory.path().join("tls") }),
-    });
-    drop(secure);
 }
 
 /// Asks over a connection that is proven what only an operator may know.
@@ -93,28 +86,35 @@ fn whoever_carries_the_bytes_neither_reads_nor_changes_them() {
         let wrong = ask(TcpStream::connect(server.address()).await.unwrap(), "nobody's token").await;
         assert_eq!(wrong.unwrap_err(), Unproven::Other("it does not know the token".into()));
 
-        // From one byte to the next, wherever it is changed, nothing comes through.
-        let mut carried = Vec::new();
-        for spoiled in [None, Some(150), Some(260), Some(300), Some(400), Some(700)] {
+        let through = async |spoiled: Option<usize>| {
             let (client, relay) = tokio::io::duplex(64 << 10);
             let there = TcpStream::connect(server.address()).await.unwrap();
             let carrying = tokio::spawn(carry(relay, there, spoiled));
             let told = ask(client, OPERATOR).await;
-            let bytes = carrying.await.unwrap();
-            let whole = told.is_ok_and(|told| told.contains("\"olga\""));
-            assert_eq!(whole, spoiled.is_none(), "byte {spoiled:?} was changed");
-            carried.push(bytes);
-        }
-        for bytes in carried {
+            let [up, down] = carrying.await.unwrap();
+            (told.is_ok_and(|told| told.contains("\"olga\"")), up, down)
+        };
+        let (whole, up, down) = through(None).await;
+        assert!(whole);
+        for bytes in [&up, &down] {
             assert!(!bytes.windows(OPERATOR.len()).any(|part| part == OPERATOR.as_bytes()));
             assert!(!bytes.windows(4).any(|part| part == b"olga"));
+        }
+        let after = |text: &str| {
+            let text = text.as_bytes();
+            down.windows(text.len()).position(|part| part == text).unwrap() + text.len()
+        };
+        // The certificate, the proof, the server's random number, and what is encrypted.
+        let [certificate, proof] = [CERTIFICATE, PROOF].map(|name| after(&format!("{name}: ")));
+        let handshake = after("\r\n\r\n");
+        for at in [certificate, proof, handshake + 20, handshake + 300] {
+            assert!(!through(Some(at)).await.0, "byte {at} was changed");
         }
     });
 }
 
-/// Carries bytes both ways, and changes one that comes from the server. Returns all of them.
-async fn carry(client: tokio::io::DuplexStream, server: TcpStream, spoiled: Option<usize>) -> Vec<u8> {
-    let seen = Arc::new(AtomicUsize::new(0));
+/// Carries bytes both ways, and changes one that comes from the server. Returns what the client sent, and what the server did.
+async fn carry(client: tokio::io::DuplexStream, server: TcpStream, spoiled: Option<usize>) -> [Vec<u8>; 2] {
     let (mut from_client, mut to_client) = tokio::io::split(client);
     let (mut from_server, mut to_server) = server.into_split();
     let up = async {
@@ -131,7 +131,7 @@ async fn carry(client: tokio::io::DuplexStream, server: TcpStream, spoiled: Opti
     let down = async {
         let (mut all, mut part) = (Vec::new(), [0; 4096]);
         while let Ok(count @ 1..) = from_server.read(&mut part).await {
-            let before = seen.fetch_add(count, Ordering::Relaxed);
+            let before = all.len();
             all.extend_from_slice(&part[..count]);
             if let Some(at) = spoiled.and_then(|at| at.checked_sub(before)).filter(|at| *at < count) {
                 part[at] ^= 1;
@@ -143,6 +143,5 @@ async fn carry(client: tokio::io::DuplexStream, server: TcpStream, spoiled: Opti
         let _ = to_client.shutdown().await;
         all
     };
-    let (up, down) = tokio::join!(up, down);
-    [up, down].concat()
+    tokio::join!(up, down).into()
 }

@@ -141,7 +141,8 @@ pub(crate) struct Driver {
     /// Load threads of a work [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-    /// End when the controller has been away for this long [default: keep trying]
+    /// End when the controller has been away for this long [default: keep trying; a driver that found its token on this machine ends
+    /// with the controller, with exit code 3]
     #[arg(long, value_name = "DURATION", value_parser = period)]
     pub(crate) leave_after: Option<Duration>,
     /// Stop when standard input closes: started by a controller
