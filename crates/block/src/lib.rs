@@ -38,6 +38,7 @@ mod ring;
 mod session;
 pub mod sessions;
 mod signature;
+mod stack;
 mod volume;
 
 pub use blocks::{Blocks, NAME};

@@ -9,5 +9,6 @@
 mod corruption;
 mod devices;
 mod files;
+mod in_use;
 mod prepare;
 mod support;
