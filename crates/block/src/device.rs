@@ -39,7 +39,7 @@ pub(crate) fn disk_of(path: &Path) -> Option<PathBuf> {
 }
 
 /// What `/sys` knows a device number by.
-pub(crate) fn entry_of(number: u64) -> PathBuf {
+fn entry_of(number: u64) -> PathBuf {
     PathBuf::from(format!("/sys/dev/block/{}:{}", major(number), minor(number)))
 }
 

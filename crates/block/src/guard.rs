@@ -2,10 +2,13 @@
 //! writes nothing.
 
 use crate::external::Image;
+use crate::holders::{self, User};
+use crate::identity::Identity;
 use crate::job::{Place, Volume};
 use crate::owner::{self, Owner, is_free};
 use crate::signature::{self, HEAD};
-use crate::{device, holders, volume};
+use crate::stack::Stack;
+use crate::{device, volume};
 use rustix::fs::{Access, access, statvfs};
 use rustix::io::Errno;
 use std::fs::{self, File, Metadata};
@@ -123,6 +126,18 @@ pub fn check_image(
     }
 }
 
+/// Refuses a file or device that is in use, for those whose content is their user's own business.
+///
+/// # Errors
+/// When the plan would destroy something under its user.
+pub fn check_users(volume: &Volume, intent: Intent, allow: &[PathBuf]) -> Result<(), GuardError> {
+    let (Place::File(path) | Place::Device(path)) = &volume.place else { return Ok(()) };
+    if !intent.destroys() || is_allowed(volume, allow) {
+        return Ok(());
+    }
+    Subject { path, size: volume.size, intent, allowed: false }.check_users()
+}
+
 /// Whether the user has given up what a volume holds: its name stands in the list exactly as in the document.
 pub fn is_allowed(volume: &Volume, allow: &[PathBuf]) -> bool {
     let name = volume.name();
@@ -167,9 +182,7 @@ impl Subject<'_> {
         }
         self.check_access("grant access, or run as root")?;
         if self.intent.destroys() && !self.allowed {
-            if let Some(device) = holders::loop_of(self.path) {
-                return Err(self.in_use(format!("it is behind {device}")));
-            }
+            self.check_users()?;
             // Whoever made the file, it now holds data.
             let head = self.read(0, found.len().min(HEAD as u64))?;
             if let (false, Some(what)) = (is_free(&head, 0), signature::at_start(&head)) {
@@ -204,32 +217,30 @@ impl Subject<'_> {
             )));
         }
         if self.intent.destroys() && !self.allowed {
-            self.check_users(&found)?;
+            self.check_users()?;
             self.check_content(&found, size)?;
         }
         Ok(self.describe_device(size))
     }
 
-    /// Refuses a device that is in use.
-    fn check_users(&self, found: &Metadata) -> Result<(), GuardError> {
-        if let Some(user) = holders::user_of(found.rdev()) {
-            return Err(self.in_use(user));
-        }
-        // The kernel denies exclusive access to a device that a mount, swap or another device uses.
-        use rustix::fs::{Mode, OFlags, open};
-        match open(self.path, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
-            Err(rustix::io::Errno::BUSY) => {
-                Err(self.in_use("another program on this machine uses it exclusively".into()))
+    /// Refuses a file or device that is in use.
+    fn check_users(&self) -> Result<(), GuardError> {
+        let stack = Stack::new();
+        let user = match Identity::of(self.path) {
+            // The path may be the only one that this process has.
+            Some(Identity::Device(number)) => {
+                holders::of_device(&stack, number).or_else(|| User::of_exclusive(self.path))
             }
-            _ => Ok(()),
-        }
+            _ => holders::of_file(&stack, self.path),
+        };
+        user.map_or(Ok(()), |user| Err(self.in_use(user.to_string())))
     }
 
     /// Refuses a device that holds anything but zeroes and Tidemark's content, as far as it is looked at.
     fn check_content(&self, found: &Metadata, size: u64) -> Result<(), GuardError> {
-        let partitions = holders::partitions_of(found.rdev());
-        if let Some((_, name)) = partitions.first() {
-            return Err(self.precious(format!("it has partitions ({name} is the first)")));
+        let stack = Stack::new();
+        if let Some(part) = stack.partitions(found.rdev()).first() {
+            return Err(self.precious(format!("it has partitions ({} is the first)", stack.name(*part))));
         }
         let head = self.read(0, size.min(HEAD as u64))?;
         let from = size.saturating_sub(HEAD as u64);
@@ -237,7 +248,7 @@ impl Subject<'_> {
         if let Some(what) = signature::at_start(&head).or_else(|| signature::at_end(&tail)) {
             return Err(self.precious(format!("it holds {what}")));
         }
-        let survey = File::open(self.path).and_then(|file| owner::survey(&file, size));
+        let survey = File::open(self.path).and_then(|file| owner::survey(&file, size, owner::PARTS));
         let survey = survey.map_err(|error| self.unusable(format!("cannot be read: {error}")))?;
         if let Some(reason) = survey.reason() {
             return Err(self.precious(reason));

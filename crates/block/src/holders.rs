@@ -1,104 +1,196 @@
-//! Who uses a block device: mounts, swap, other devices; by `/sys` and `/proc`.
+//! Who uses a block device or a file: mounts, swap, other devices, programs; at any height of the [`Stack`] in which data are shared.
 
-use crate::device::entry_of;
-use rustix::fs::{major, minor};
-use std::fs;
-use std::path::{Path, PathBuf};
+use crate::identity::Identity;
+use crate::stack::Stack;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
 
-/// Who uses the device with this number, or a partition of it, in words; the first that is found.
-pub(crate) fn user_of(number: u64) -> Option<String> {
-    let mut devices = vec![(number, String::new())];
-    devices.extend(
-        partitions_of(number).into_iter().map(|(part, name)| (part, format!("its partition {name} "))),
-    );
-    devices.iter().find_map(|(number, which)| {
-        let used = mount_of(*number).or_else(|| swap_of(*number)).or_else(|| holder_of(*number))?;
-        Some(if which.is_empty() { format!("it {used}") } else { format!("{which}{used}") })
-    })
+/// A use under which nothing may be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    used: Used,
+    how: How,
 }
 
-/// The partitions of a disk, by number and name, as the kernel lists them.
-pub(crate) fn partitions_of(number: u64) -> Vec<(u64, String)> {
-    let Ok(entries) = fs::read_dir(entry_of(number)) else { return Vec::new() };
-    let found = entries.flatten().filter(|entry| entry.path().join("partition").exists());
-    found
-        .filter_map(|entry| {
-            let text = fs::read_to_string(entry.path().join("dev")).ok()?;
-            Some((device_number(text.trim())?, entry.file_name().to_string_lossy().into_owned()))
+/// What is used; devices by their names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Used {
+    Itself,
+    Partition(String),
+    /// A device that it lies on.
+    Below(String),
+    /// A loop device that shows the same data.
+    Beside(String),
+}
+
+/// How something is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum How {
+    Mounted(String),
+    Swap,
+    /// It is a part of this device.
+    Part(String),
+    /// This loop device lies on it.
+    Loop(String),
+    /// Somebody has opened it and wants to be the only one.
+    Exclusively,
+}
+
+impl User {
+    /// Of a device that somebody has opened and wants to be the only one: a mount in another namespace, a server's store.
+    pub(crate) fn of_exclusive(device: &Path) -> Option<Self> {
+        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+        let is_refused = matches!(open(device, flags, Mode::empty()), Err(Errno::BUSY));
+        is_refused.then_some(Self { used: Used::Itself, how: How::Exclusively })
+    }
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.used {
+            Used::Itself => write!(f, "it ")?,
+            Used::Partition(name) => write!(f, "its partition {name} ")?,
+            Used::Below(name) => write!(f, "{name}, on which it lies, ")?,
+            Used::Beside(name) => write!(f, "/dev/{name}, which shows the same data, ")?,
+        }
+        match &self.how {
+            How::Mounted(place) => write!(f, "is mounted at {place}"),
+            How::Swap => write!(f, "is used as swap space"),
+            How::Part(name) => write!(f, "is part of {name}"),
+            How::Loop(name) => write!(f, "is behind /dev/{name}"),
+            How::Exclusively => write!(f, "is used exclusively by another program on this machine"),
+        }
+    }
+}
+
+/// Who uses a file; the first that is found.
+pub(crate) fn of_file(stack: &Stack, file: &Path) -> Option<User> {
+    let identity = Identity::of(file)?;
+    let on_it = || stack.loops().into_iter().find(|(_, behind)| *behind == identity);
+    let how = match stack.swaps().contains(&identity) {
+        true => How::Swap,
+        false => How::Loop(stack.name(on_it()?.0)),
+    };
+    Some(User { used: Used::Itself, how })
+}
+
+/// Who uses the device with this number, or what shares data with it; the first that is found.
+pub(crate) fn of_device(stack: &Stack, number: u64) -> Option<User> {
+    Look { stack, loops: stack.loops(), swaps: stack.swaps() }.all_around(number)
+}
+
+/// How a device lies below another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// It is the disk of a partition.
+    Disk,
+    /// It is one of those that the other is made of: the rest of it may be somebody else's.
+    Part,
+    /// All of it is behind a loop device.
+    Behind,
+}
+
+/// What is the same for all devices that are looked at.
+struct Look<'a> {
+    stack: &'a Stack,
+    loops: Vec<(u64, Identity)>,
+    swaps: Vec<Identity>,
+}
+
+impl Look<'_> {
+    fn all_around(&self, number: u64) -> Option<User> {
+        if let Some(user) = self.above(number) {
+            return Some(user);
+        }
+        let below = self.below(number);
+        // What led down to a device is no use of it.
+        let known: BTreeSet<u64> = below.iter().map(|(device, _)| *device).chain([number]).collect();
+        let uses = below.iter().find_map(|(device, relation)| {
+            let name = self.stack.name(*device);
+            let mine = |how| User { used: Used::Below(name.clone()), how };
+            let held = || self.held(*device, &known).filter(|_| *relation != Relation::Part);
+            let own = self.mounted(*device).or_else(held);
+            let own = own.or_else(|| self.exclusively(*device).filter(|_| *relation == Relation::Behind));
+            own.map(mine).or_else(|| self.on_partitions(*device).filter(|_| *relation == Relation::Behind))
+        });
+        uses.or_else(|| {
+            let behind = known.iter().filter_map(|one| self.behind(*one));
+            let shared: Vec<Identity> =
+                behind.chain(below.iter().map(|(one, _)| Identity::Device(*one))).collect();
+            let mut peers =
+                self.loops.iter().filter(|(one, behind)| shared.contains(behind) && !known.contains(one));
+            peers.find_map(|(peer, _)| {
+                let User { how, .. } = self.above(*peer)?;
+                Some(User { used: Used::Beside(self.stack.name(*peer)), how })
+            })
         })
-        .collect()
-}
+    }
 
-fn mount_of(number: u64) -> Option<String> {
-    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    mounted_at(&text, number, source_number).map(|place| format!("is mounted at {place}"))
-}
+    /// Who uses a device or its partitions.
+    fn above(&self, number: u64) -> Option<User> {
+        let how = self.mounted(number).or_else(|| self.held(number, &BTreeSet::new()));
+        let itself = |how| User { used: Used::Itself, how };
+        how.map(itself)
+            .or_else(|| self.on_partitions(number))
+            .or_else(|| self.looped(number).or_else(|| self.exclusively(number)).map(itself))
+    }
 
-/// Where a device is mounted, by the text of `/proc/self/mountinfo`: the third field is the number of the file
-/// system's device, and the source after ` - ` names it where that number is one of the file system's own (Btrfs).
-fn mounted_at(text: &str, number: u64, source: impl Fn(&str) -> Option<u64>) -> Option<String> {
-    text.lines().find_map(|line| {
-        let (fields, rest) = line.split_once(" - ")?;
-        let mut fields = fields.split(' ').skip(2);
-        let (device, place) = (fields.next()?, fields.nth(1)?);
-        let named = rest.split(' ').nth(1).filter(|named| named.starts_with('/'));
-        let is_it = device_number(device) == Some(number) || named.and_then(&source) == Some(number);
-        is_it.then(|| place.to_owned())
-    })
-}
+    fn on_partitions(&self, number: u64) -> Option<User> {
+        self.stack.partitions(number).into_iter().find_map(|part| {
+            let how = self.mounted(part).or_else(|| self.held(part, &BTreeSet::new()));
+            let how = how.or_else(|| self.looped(part))?;
+            Some(User { used: Used::Partition(self.stack.name(part)), how })
+        })
+    }
 
-fn swap_of(number: u64) -> Option<String> {
-    let text = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    let mut places = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
-    places.any(|place| source_number(place) == Some(number)).then(|| "is used as swap space".to_owned())
-}
+    /// All devices below one, and how each lies below the next.
+    fn below(&self, number: u64) -> Vec<(u64, Relation)> {
+        let mut found: Vec<(u64, Relation)> = Vec::new();
+        let mut next = vec![number];
+        while let Some(device) = next.pop() {
+            let disk = self.stack.disk(device).map(|disk| (disk, Relation::Disk));
+            let behind = match self.behind(device) {
+                Some(Identity::Device(behind)) => Some((behind, Relation::Behind)),
+                _ => None,
+            };
+            let parts = self.stack.slaves(device).into_iter().map(|part| (part, Relation::Part));
+            for one in disk.into_iter().chain(behind).chain(parts) {
+                if !found.contains(&one) {
+                    found.push(one);
+                    next.push(one.0);
+                }
+            }
+        }
+        found
+    }
 
-fn holder_of(number: u64) -> Option<String> {
-    let holders: PathBuf = entry_of(number).join("holders");
-    let holder = fs::read_dir(holders).ok()?.flatten().next()?;
-    Some(format!("is part of {}", holder.file_name().to_string_lossy()))
-}
+    fn behind(&self, number: u64) -> Option<Identity> {
+        self.loops.iter().find(|(one, _)| *one == number).map(|(_, behind)| behind.clone())
+    }
 
-/// The number of the block device at a path.
-fn source_number(path: &str) -> Option<u64> {
-    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-    let found = fs::metadata(Path::new(path)).ok()?;
-    found.file_type().is_block_device().then(|| found.rdev())
-}
+    fn mounted(&self, number: u64) -> Option<How> {
+        let swap = || self.swaps.contains(&Identity::Device(number)).then_some(How::Swap);
+        self.stack.mount(number).map(How::Mounted).or_else(swap)
+    }
 
-/// `8:1` as a device number.
-fn device_number(text: &str) -> Option<u64> {
-    let (high, low) = text.split_once(':')?;
-    let number = rustix::fs::makedev(high.parse().ok()?, low.parse().ok()?);
-    debug_assert_eq!((major(number).to_string(), minor(number).to_string()), (high.into(), low.into()));
-    Some(number)
-}
+    /// The device that has this one as a part, but for those that are known.
+    fn held(&self, number: u64, known: &BTreeSet<u64>) -> Option<How> {
+        let holder = self.stack.holders(number).into_iter().find(|holder| !known.contains(holder))?;
+        Some(How::Part(self.stack.name(holder)))
+    }
 
-/// The loop device that a file is behind, if there is one.
-pub(crate) fn loop_of(path: &Path) -> Option<String> {
-    let real = std::fs::canonicalize(path).ok()?;
-    let devices = std::fs::read_dir("/sys/block").ok()?.flatten();
-    devices.into_iter().find_map(|device| {
-        let backing = std::fs::read_to_string(device.path().join("loop/backing_file")).ok()?;
-        let same = Path::new(backing.trim_end_matches('\n')) == real;
-        same.then(|| format!("/dev/{}", device.file_name().to_string_lossy()))
-    })
+    fn looped(&self, number: u64) -> Option<How> {
+        let (on_it, _) = self.loops.iter().find(|(_, behind)| *behind == Identity::Device(number))?;
+        Some(How::Loop(self.stack.name(*on_it)))
+    }
+
+    fn exclusively(&self, number: u64) -> Option<How> {
+        User::of_exclusive(&self.stack.node(number)?).map(|user| user.how)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mounts_are_found_by_number_and_by_name() {
-        let text = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n\
-                    30 22 0:44 /sub /data rw - btrfs /dev/sdb rw\n\
-                    31 22 0:5 / /proc rw - proc proc rw\n";
-        let named = |name: &str| (name == "/dev/sdb").then(|| rustix::fs::makedev(8, 16));
-        let at = |high, low| mounted_at(text, rustix::fs::makedev(high, low), named);
-        assert_eq!(at(8, 1).as_deref(), Some("/"));
-        assert_eq!(at(8, 16).as_deref(), Some("/data"));
-        assert_eq!(at(8, 17), None);
-        assert_eq!(device_number("x"), None);
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! What tells a file, a device or an image from all others, by whatever name it is reached.
 
 use crate::job::{Place, Volume};
+use crate::stack::Stack;
 use rustix::fs::{major, minor};
 use std::ffi::OsString;
 use std::fmt;
@@ -43,11 +44,12 @@ impl Identity {
         }
     }
 
-    /// Of a loop device: its file.
-    fn behind(&self) -> Option<Self> {
-        let Identity::Device(device) = self else { return None };
-        let file = format!("/sys/dev/block/{}:{}/loop/backing_file", major(*device), minor(*device));
-        Self::of(Path::new(std::fs::read_to_string(file).ok()?.trim_end_matches('\n')))
+    /// Of a loop device: the file or device behind it.
+    fn behind(&self, stack: &Stack) -> Option<Self> {
+        match self {
+            Identity::Device(device) => stack.behind(*device),
+            Identity::File { .. } | Identity::New { .. } => None,
+        }
     }
 }
 
@@ -65,15 +67,15 @@ impl fmt::Display for Identity {
 }
 
 /// What a volume is, in words that are the same only for one and the same; of files and devices, on one machine. A loop device is its file
-/// as well.
+/// as well, or its device.
 pub(crate) fn all(volume: &Volume) -> Vec<String> {
     let path = match &volume.place {
         Place::Rbd(rbd) => return vec![format!("image {}/{}", rbd.pool, rbd.image)],
         Place::File(path) | Place::Device(path) => path,
     };
-    let own = Identity::of(path);
-    let behind = own.as_ref().and_then(Identity::behind);
-    own.into_iter().chain(behind).map(|identity| identity.to_string()).collect()
+    let stack = Stack::new();
+    let all = std::iter::successors(Identity::of(path), |identity| identity.behind(&stack));
+    all.map(|identity| identity.to_string()).collect()
 }
 
 #[cfg(test)]

@@ -54,6 +54,10 @@ pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prep
         (setup.ready)(checked.map_err(|error| error.to_string())?);
     }
     for file in files.iter().filter(|file| file.actions.iter().any(|action| action.destroys())) {
+        for path in file.paths.iter().filter(|path| path.is_file()) {
+            let checked = guard::check_users(&at(path), Intent::WRITE, setup.allow_destroy);
+            checked.map_err(|error| error.to_string())?;
+        }
         let is_allowed =
             |name: &&String| setup.allow_destroy.iter().any(|one| one.as_os_str() == name.as_str());
         if let Some(name) = file.remote.iter().find(|name| !is_allowed(name)) {
@@ -87,7 +91,7 @@ fn unconfined(
 }
 
 /// The distinct devices and images that jobs name, the files and devices that their buffers are mapped from, and what is
-/// done to each. Other files are fio's own business.
+/// done to each. What other files hold is fio's own business.
 fn guarded(files: &[&FioFile]) -> Vec<(Volume, Intent)> {
     let mut all: Vec<(Volume, Intent)> = Vec::new();
     for file in files {

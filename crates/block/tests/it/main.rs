@@ -9,5 +9,7 @@
 mod corruption;
 mod devices;
 mod files;
+mod in_use;
+mod marks;
 mod prepare;
 mod support;

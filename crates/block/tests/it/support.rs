@@ -230,12 +230,17 @@ impl Loop {
     pub(crate) fn new(directory: &Path, size: u64, sector: u32) -> Option<Self> {
         let file = directory.join(format!("disk-{sector}"));
         std::fs::File::create(&file).unwrap().set_len(size).unwrap();
+        Self::on(&file, sector)
+    }
+
+    /// On a file or a device that is there.
+    pub(crate) fn on(file: &Path, sector: u32) -> Option<Self> {
         let sector = format!("--sector-size={sector}");
         let path = command("losetup", &["--find", "--show", &sector, file.to_str().unwrap()]);
         if path.is_none() {
             skip("no loop device can be made (root is needed)");
         }
-        let own = Self { path: path?.into(), file };
+        let own = Self { path: path?.into(), file: file.to_owned() };
         // Settings of a queue outlive the files that are attached to it: another program may have left the device uncounted.
         own.count("1");
         Some(own)

@@ -4,9 +4,10 @@ use super::{directory, fio};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use tidemark_fio::{FioFile, JobFiles, Program, run};
+use tidemark_fio::{Fio, FioFile, JobFiles, Program, run};
 use tidemark_load::thread_pool::Watch;
 use tidemark_plan::document;
+use tidemark_plan::engine::{Engine as _, Setup};
 use tidemark_plan::job::Job as AnyJob;
 use tidemark_plan::plan::{Stage, Work};
 use tidemark_plan::registry::Registry;
@@ -204,4 +205,37 @@ fn nothing_is_written_that_was_not_examined() {
         unseen.len(),
         unseen[0]
     );
+}
+
+#[test]
+#[ignore = "needs fio and root"]
+fn a_file_that_is_in_use_is_not_written_to_by_another_name() {
+    tidemark_testing::needs!(&["fio", "losetup"]);
+    let place = directory();
+    let Some(disk) = Disk::new(place.path()) else {
+        return tidemark_testing::skip("no loop device can be made (root is needed)");
+    };
+    let link = place.path().join("link");
+    std::fs::hard_link(place.path().join("disk"), &link).unwrap();
+    let prepare = |options: &str, allow_destroy: &[PathBuf]| {
+        let text = format!("[job]\nfilename={}\nsize=64k\n{options}\n", link.display());
+        let registry = Registry::new(vec![], vec![Arc::new(JobFiles)]);
+        let plan = document::read(&text, &Environment::process(&registry)).unwrap().plan;
+        let mut setup = Setup {
+            skip_preflight: false,
+            allow_destroy,
+            scratch: None,
+            writer: 1,
+            access: Default::default(),
+            threads: None,
+            ready: &mut |_| {},
+        };
+        Fio.prepare(&plan, &mut setup).map(drop)
+    };
+    let refused = prepare("rw=write", &[]).unwrap_err();
+    assert!(refused.contains(&format!("it is behind {}", disk.0.display())), "{refused}");
+    assert_eq!(prepare("rw=read", &[]), Ok(()));
+    assert_eq!(prepare("rw=write", std::slice::from_ref(&link)), Ok(()));
+    drop(disk);
+    assert_eq!(prepare("rw=write", &[]), Ok(()), "nobody uses it any more");
 }
