@@ -248,7 +248,7 @@ impl Subject<'_> {
         if let Some(what) = signature::at_start(&head).or_else(|| signature::at_end(&tail)) {
             return Err(self.precious(format!("it holds {what}")));
         }
-        let survey = File::open(self.path).and_then(|file| owner::survey(&file, size));
+        let survey = File::open(self.path).and_then(|file| owner::survey(&file, size, owner::PARTS));
         let survey = survey.map_err(|error| self.unusable(format!("cannot be read: {error}")))?;
         if let Some(reason) = survey.reason() {
             return Err(self.precious(reason));

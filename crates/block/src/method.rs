@@ -5,7 +5,7 @@ use crate::cache;
 use crate::counters::{Counted, Counters};
 use crate::external::{External, OsdCounters};
 use crate::job::{Action, Cache, Job, Place, Volume};
-use crate::owner;
+use crate::mark;
 use std::path::PathBuf;
 use tidemark_measure::record::Proof;
 use tidemark_plan::plan::{Work, WorkKind};
@@ -92,7 +92,7 @@ impl Method {
                 .push("The job names no file or device, so there are no counters to compare with.".into());
         }
         let written = self::volumes(touches.iter().filter(|touch| touch.writes));
-        written.iter().for_each(owner::begin_writing);
+        written.iter().for_each(mark::begin_writing);
         Some(Self { proof, counters: Counters::read(&paths), images, osds, written })
     }
 
@@ -102,7 +102,7 @@ impl Method {
         for volume in &self.written {
             match volume.place {
                 Place::Rbd(_) => unmarked.extend(external.mark_image(volume).err()),
-                Place::File(_) | Place::Device(_) => crate::mark(volume),
+                Place::File(_) | Place::Device(_) => mark::mark(volume),
             }
         }
         let Counted { devices, own, unchecked } = self.counters.since();

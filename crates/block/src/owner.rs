@@ -1,16 +1,14 @@
 //! Whose the content of a file or device is, as far as that can be told without reading all of it.
 //!
-//! A file that Tidemark writes to has an extended attribute, its *mark*: the time of the last write. Whoever writes to the
-//! file afterwards makes the mark void, however little is written and wherever. Without a mark (devices, file
-//! systems without extended attributes, a run that was killed) the content itself is looked at.
+//! A file that Tidemark writes to has a [`Mark`]. Without one (devices, file systems without extended attributes, a run that was
+//! killed) samples of the content are looked at; all of it, where the mark leaves a doubt.
 
 use crate::content::sector::{Reading, SECTOR, read};
 use crate::device;
-use crate::job::{Place, Volume};
-use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
+use crate::mark::Mark;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use tidemark_measure::rng::Rng;
 
@@ -21,13 +19,13 @@ const STRETCH: u64 = 64 << 10;
 const END: u64 = 1 << 20;
 
 /// Parts between the ends in each of which one stretch is read.
-const PARTS: u64 = 1024;
+pub(crate) const PARTS: u64 = 1024;
 
-/// The extended attribute of files that Tidemark, or fio in its name, wrote to.
-const MARK: &str = "user.tidemark";
+/// Bytes that are read of a file that may or may not have been written to; of a larger one that is not found out.
+const MOST_READ: u64 = 16 << 30;
 
-/// The mark's value while a run writes: found after it, the run did not end by itself.
-const WRITING: &str = "writing";
+/// Why a file with a doubtful mark must not be overwritten, unless its content shows whose it is.
+const CHANGED: &str = "it was changed after Tidemark's last run on it, and perhaps its data, although its modification time is the old one";
 
 /// Whose a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,52 +48,31 @@ pub(crate) fn of_file(path: &Path) -> Owner {
         Ok(file) => file,
         Err(error) => return foreign(error),
     };
-    let mut value = [0u8; 64];
-    let marked = fgetxattr(&file, MARK, &mut value[..]).ok().and_then(|length| value.get(..length));
-    match marked {
-        Some(mark) if mark == WRITING.as_bytes() => {}
-        Some(mark) if written_at(&file).is_some_and(|now| now.as_bytes() == mark) => return Owner::Ours,
-        Some(_) => return Owner::Foreign("it was written to after Tidemark's last run on it".into()),
-        None => {}
-    }
+    let parts = match Mark::of(&file) {
+        Some(Mark::Holds) => return Owner::Ours,
+        Some(Mark::Void) => {
+            return Owner::Foreign("it was written to after Tidemark's last run on it".into());
+        }
+        Some(Mark::Doubtful) => None,
+        Some(Mark::Unfinished) | None => Some(PARTS),
+    };
     let length = match file.metadata() {
         Ok(found) if found.is_file() => found.len(),
         _ => device::size(path).unwrap_or(0),
     };
-    match survey(&file, length) {
-        Ok(survey) => match (survey.has_stamps, survey.reason()) {
-            (true, None) => Owner::Ours,
-            (true, Some(reason)) => Owner::Foreign(reason),
-            (false, _) => {
+    if parts.is_none() && length > MOST_READ {
+        return Owner::Foreign(CHANGED.into());
+    }
+    match survey(&file, length, parts.unwrap_or(length)) {
+        Ok(survey) => match (survey.has_stamps, survey.reason(), parts) {
+            (true, None, _) => Owner::Ours,
+            (true, Some(reason), _) => Owner::Foreign(reason),
+            (false, _, None) => Owner::Foreign(CHANGED.into()),
+            (false, _, Some(_)) => {
                 Owner::Foreign(format!("it is a file of {length} bytes that Tidemark did not write"))
             }
         },
         Err(error) => foreign(error),
-    }
-}
-
-/// When a file was last written to.
-fn written_at(file: &File) -> Option<String> {
-    let found = file.metadata().ok()?;
-    Some(format!("{}.{:09}", found.mtime(), found.mtime_nsec()))
-}
-
-/// Marks a volume's file as being written to by this run. Volumes that are no files are left alone, and so are files
-/// whose file system keeps no extended attributes: they are known by their content alone.
-pub(crate) fn begin_writing(volume: &Volume) {
-    set_mark(volume, |_| Some(WRITING.to_owned()));
-}
-
-/// Marks a volume's file as written by Tidemark, or by fio in its name, up to now and by nobody else.
-pub fn mark(volume: &Volume) {
-    set_mark(volume, written_at);
-}
-
-fn set_mark(volume: &Volume, value: impl Fn(&File) -> Option<String>) {
-    let Place::File(path) = &volume.place else { return };
-    let Ok(file) = File::options().write(true).open(path) else { return };
-    if let Some(value) = value(&file) {
-        let _ = fsetxattr(&file, MARK, value.as_bytes(), XattrFlags::empty());
     }
 }
 
@@ -116,11 +93,11 @@ impl Survey {
     }
 }
 
-/// Looks at the first and the last MiB, and at a stretch of 64 KiB in each of 1,024 equal parts between them: all of
-/// what is not larger than 64 MiB. Data of one piece are found for certain if they fill two such parts; data that fill
+/// Looks at the first and the last MiB, and at a stretch of 64 KiB in each of so many equal parts between them: of [`PARTS`], at all
+/// of what is not larger than 64 MiB. Data of one piece are found for certain if they fill two such parts; data that fill
 /// a share x of the whole, in small pieces everywhere, are missed with a probability of about (1 - x)^1024.
-pub(crate) fn survey(file: &File, length: u64) -> io::Result<Survey> {
-    let part = length.div_ceil(PARTS).next_multiple_of(STRETCH).max(STRETCH);
+pub(crate) fn survey(file: &File, length: u64, parts: u64) -> io::Result<Survey> {
+    let part = length.div_ceil(parts.max(1)).next_multiple_of(STRETCH).max(STRETCH);
     let mut rng = Rng::new(length, &[]);
     let ends = (0..END.min(length)).step_by(STRETCH as usize);
     let last = (length.saturating_sub(END) / STRETCH * STRETCH..length).step_by(STRETCH as usize);
@@ -178,7 +155,7 @@ mod tests {
     fn surveyed(bytes: &[u8]) -> Survey {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(bytes, 0).unwrap();
-        survey(&file, bytes.len() as u64).unwrap()
+        survey(&file, bytes.len() as u64, PARTS).unwrap()
     }
 
     #[test]
@@ -204,6 +181,6 @@ mod tests {
         let length = 256 << 20;
         large.set_len(length).unwrap();
         large.write_all_at(&vec![0xab; 512 << 10], length / 2).unwrap();
-        assert!(survey(&large, length).unwrap().foreign_at.is_some(), "two parts of 256 KiB");
+        assert!(survey(&large, length, PARTS).unwrap().foreign_at.is_some(), "two parts of 256 KiB");
     }
 }

@@ -10,5 +10,6 @@ mod corruption;
 mod devices;
 mod files;
 mod in_use;
+mod marks;
 mod prepare;
 mod support;
