@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod described;
 mod spellings;
 
 use std::path::{Path, PathBuf};
@@ -104,16 +105,13 @@ fn adds_up(outcome: &Outcome, seen: &Seen) {
     assert!(indices.iter().copied().eq(0..indices.len() as u32), "{indices:?}");
 }
 
-/// Runs fio by itself and gives its last report.
-fn last_report(text: &str) -> Document {
-    let directory = directory();
-    let file = directory.path().join("job.fio");
+/// Runs fio by itself in a directory, and gives its last report; `None`: it fails.
+fn run_alone(text: &str, directory: &Path) -> Option<Document> {
+    let file = directory.join("job.fio");
     std::fs::write(&file, text).unwrap();
-    let output = Command::new(fio().path())
-        .args(["--output-format=json+", "--eta=never"])
-        .arg(&file)
-        .output()
-        .unwrap();
+    let mut command = Command::new(fio().path());
+    command.args(["--output-format=json+", "--eta=never"]).arg(&file).current_dir(directory);
+    let output = command.output().unwrap();
     let mut stream = Stream::default();
     let text = String::from_utf8(output.stdout).unwrap();
     let pieces = text.lines().filter_map(|line| stream.line(line));
@@ -121,7 +119,7 @@ fn last_report(text: &str) -> Document {
         Piece::Document(document) => Some(*document),
         Piece::Chatter(_) | Piece::Garbage(_) => None,
     });
-    documents.last().expect("fio reports")
+    documents.last().filter(|_| output.status.success())
 }
 
 #[test]
@@ -144,7 +142,7 @@ fn our_percentiles_are_fios() {
          group_reporting\n[a]\nrw=randrw\nrwmixread=70\nnumjobs=2\nnumber_ios=3000\nfdatasync=10\n",
         directory.path().display()
     );
-    let report = last_report(&text);
+    let report = run_alone(&text, directory.path()).expect("fio reports");
     let job = &report.jobs[0];
     for direction in [&job.read, &job.write, &job.sync] {
         let mut tally = Tally::default();
