@@ -41,6 +41,10 @@ const MOST_JOBS: usize = 1_000;
 
 /// A file's length times its jobs, bytes: a `[global]` option holds for every job, and drivers get the whole file with each.
 const MOST_TEXT: usize = 32 << 20;
+
+/// The name of a Ceph cluster that needs no other name.
+const USUAL_CLUSTER: &str = "ceph";
+
 /// The variables of fio in formats of file names that Tidemark knows.
 pub(crate) const KNOWN_VARIABLES: [&str; 3] = ["$jobname", "$jobnum", "$filenum"];
 
@@ -219,6 +223,14 @@ fn check(job: &Job<'_>, span: &Range<usize>, found: &mut Vec<Diagnostic>) {
             setting.span.clone(),
             format!("`{}` of `{}` is taken from the environment", setting.name, job.section),
             "write it out: Tidemark guards the devices and images that a document names",
+        ));
+    }
+    let elsewhere = job.setting(&["clustername"]).filter(|setting| setting.value != USUAL_CLUSTER);
+    if let Some(setting) = elsewhere.filter(|_| writes && job.engine() == "rbd") {
+        found.push(Diagnostic::error(
+            setting.span.clone(),
+            format!("`clustername` of `{}` is another cluster than the one that Tidemark asks for its images", job.section),
+            "remove it; where the cluster has a configuration of its own, set CEPH_CONF to that file for the run",
         ));
     }
     let mut named = places.iter().filter_map(|name| job.setting(&[name]));

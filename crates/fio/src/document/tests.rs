@@ -149,6 +149,13 @@ fn what_runs_programs_or_hides_devices_is_refused_where_it_stands() {
         assert_eq!(errors(text).len(), 1, "{text}");
     }
     assert!(read("[a]\nrw=read\nfilename=${DEVICE}\n").is_ok(), "reading is fio's own business");
+    let image = |rw, cluster| {
+        read(&format!("[a]\nioengine=rbd\npool=p\nrbdname=i\nrw={rw}\nclustername={cluster}\n")).is_ok()
+    };
+    assert_eq!(
+        (image("write", "ceph"), image("write", "other"), image("read", "other")),
+        (true, false, true)
+    );
 }
 
 #[test]

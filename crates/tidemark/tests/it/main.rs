@@ -35,6 +35,7 @@ mod operator;
 mod power_cut;
 mod prose;
 mod rbd;
+mod rbd_spellings;
 mod servers_on_kubernetes;
 mod team;
 mod tidy;

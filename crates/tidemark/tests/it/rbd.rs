@@ -7,20 +7,20 @@ use std::process::Command;
 use tidemark_lab::{self as lab, LabOptions};
 
 /// A cluster of its own, removed at the end.
-struct Cluster {
+pub(crate) struct Cluster {
     directory: PathBuf,
-    conf: PathBuf,
+    pub(crate) conf: PathBuf,
 }
 
 impl Cluster {
-    fn new(place: &Place) -> Self {
+    pub(crate) fn new(place: &Place) -> Self {
         let directory = place.path("lab");
         let lab = lab::up(&LabOptions::new(&directory), &mut |text| eprintln!("{text}")).unwrap();
         Self { conf: lab.ceph_conf(), directory }
     }
 
     /// What `rbd` prints.
-    fn rbd(&self, arguments: &[&str]) -> String {
+    pub(crate) fn rbd(&self, arguments: &[&str]) -> String {
         let output = Command::new("rbd").arg("--conf").arg(&self.conf).args(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
