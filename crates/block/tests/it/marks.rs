@@ -6,13 +6,14 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 use tidemark_block::guard::{self, Intent};
+use tidemark_block::job::Volume;
 use tidemark_block::{is_ours, mark};
 
 /// Longer than a mark may take.
 const PAUSE: i64 = 200_000_000;
 
-fn refusal(path: &Path) -> String {
-    guard::check(&file(path, 4096), Intent::WRITE, &[]).expect_err("it was not refused").to_string()
+fn refusal(volume: &Volume) -> String {
+    guard::check(volume, Intent::WRITE, &[]).expect_err("it was not refused").to_string()
 }
 
 /// Changes a byte of a file and puts its modification time back.
@@ -51,7 +52,7 @@ fn a_write_is_found_although_its_time_was_put_back() {
         let_time_pass(directory.path());
         assert!(is_ours(path), "time alone changes nothing");
         tamper(path, 5_000_300);
-        let text = refusal(path);
+        let text = refusal(&file(path, 4096));
         assert!(text.contains(words) && text.contains("--allow-destroy"), "{text}");
         // It was given up, and written to in Tidemark's name.
         mark(&file(path, SIZE));
@@ -84,6 +85,19 @@ fn a_file_whose_mode_has_changed_is_looked_at_as_a_whole() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     assert!(is_ours(&path), "nothing in it has changed");
     tamper(&path, at);
-    let text = refusal(&path);
+    let text = refusal(&file(&path, 4096));
     assert!(text.contains(&format!("at byte {at}")), "{text}");
+}
+
+#[test]
+fn a_write_to_a_device_of_ours_is_found_in_its_content() {
+    let directory = directory();
+    let Some(disk) = Loop::new(directory.path(), SIZE, 512) else { return };
+    let volume = device(&disk.path, SIZE);
+    fill(&job(std::slice::from_ref(&volume), 4096, &[]), &data());
+    guard::check(&volume, Intent::WRITE, &[]).unwrap();
+    tamper(&disk.path, 9_000_000);
+    assert!(refusal(&volume).contains("at byte 8999936"), "{}", refusal(&volume));
+    tamper(&disk.path, 9_000_000);
+    guard::check(&volume, Intent::WRITE, &[]).unwrap();
 }

@@ -3,7 +3,7 @@
 use super::{directory, fio};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tidemark_fio::{Fio, FioFile, JobFiles, Program, run};
 use tidemark_load::thread_pool::Watch;
 use tidemark_plan::document;
@@ -17,7 +17,10 @@ use tidemark_plan::yaml::Environment;
 const VARIABLE: &str = "TIDEMARK_SPELLINGS";
 const SAMPLE: usize = 41;
 
-/// Bytes of the device.
+/// How many are tried at the same time, each on a device of its own: fio mostly waits for itself.
+const WORKERS: usize = 4;
+
+/// Bytes of a device.
 const SIZE: usize = 1 << 20;
 
 /// Where the device is named, of a job whose other options stand for `OPTIONS`: `DEVICE` is its path, `NODE` its name in `/dev`, `OWN` a
@@ -161,43 +164,33 @@ fn pattern() -> Vec<u8> {
 #[ignore = "needs fio and root"]
 fn nothing_is_written_that_was_not_examined() {
     tidemark_testing::needs!(&["fio", "losetup"]);
-    let place = directory();
-    let Some(disk) = Disk::new(place.path()) else {
+    let places: Vec<_> = (0..WORKERS).map(|_| directory()).collect();
+    let disks: Option<Vec<Disk>> = places.iter().map(|place| Disk::new(place.path())).collect();
+    let Some(disks) = disks else {
         return tidemark_testing::skip("no loop device can be made (root is needed)");
     };
-    let own = place.path().join("own");
-    let all = job_files(&disk.0, &own);
     let step = if std::env::var(VARIABLE).is_ok_and(|value| value == "all") { 1 } else { SAMPLE };
-    let (confined, free) = (fio(), fio().unconfined());
-    let (mut refused, mut seen, mut would_have, mut unseen) = (0, 0, 0, Vec::new());
-    for text in all.iter().step_by(step) {
-        // What a job before has left would change what this one does.
-        let _ = std::fs::remove_dir_all(&own);
-        std::fs::create_dir(&own).unwrap();
-        for link in ["link", "j.0.1", "n.1.0"] {
-            std::os::unix::fs::symlink(&disk.0, own.join(link)).unwrap();
+    let numbers = Mutex::new((0..PLACES.len() * ENGINES.len() * DIRECTIONS.len()).step_by(step));
+    let whole = numbers.lock().unwrap().len();
+    let found = Mutex::new(Found::default());
+    std::thread::scope(|scope| {
+        for (place, disk) in places.iter().zip(&disks) {
+            let (numbers, found) = (&numbers, &found);
+            scope.spawn(move || {
+                let (program, own) = (fio(), place.path().join("own"));
+                let all = job_files(&disk.0, &own);
+                let next = || numbers.lock().unwrap().next();
+                while let Some(number) = next() {
+                    try_one(&program, &all[number], disk, &own, found);
+                }
+            });
         }
-        let Some((stages, is_seen)) = read(text, &disk.0) else {
-            refused += 1;
-            continue;
-        };
-        seen += usize::from(is_seen);
-        run_blind(&confined, &stages, &own);
-        assert!(disk.is_whole(), "written over by\n{text}");
-        // Without the sandbox the same file does it: what is tested is the sandbox.
-        run_blind(&free, &stages, &own);
-        if !disk.is_whole() {
-            would_have += 1;
-            disk.write_anew();
-            if !is_seen {
-                unseen.push(text);
-            }
-        }
-    }
-    let whole = all.len().div_ceil(step);
+    });
+    let Found { refused, seen, would_have, written_over, unseen } = found.into_inner().unwrap();
     println!(
         "{whole} job files: {refused} refused, the device of {seen} seen; {would_have} would have written over it"
     );
+    assert!(written_over.is_empty(), "written over by {}, such as\n{}", written_over.len(), written_over[0]);
     assert!(would_have > whole / 2, "{would_have} of {whole} would have written over it without the sandbox");
     assert!(
         unseen.is_empty(),
@@ -205,6 +198,47 @@ fn nothing_is_written_that_was_not_examined() {
         unseen.len(),
         unseen[0]
     );
+}
+
+/// What was found by trying job files.
+#[derive(Default)]
+struct Found {
+    refused: usize,
+    /// Those whose device the reader sees.
+    seen: usize,
+    /// Those that write over it without the sandbox.
+    would_have: usize,
+    /// Those that write over it all the same.
+    written_over: Vec<String>,
+    /// Those that would have, and whose device the reader does not see.
+    unseen: Vec<String>,
+}
+
+/// Runs a job file in the sandbox and without.
+fn try_one(program: &Program, text: &str, disk: &Disk, own: &Path, found: &Mutex<Found>) {
+    // What a job before has left would change what this one does.
+    let _ = std::fs::remove_dir_all(own);
+    std::fs::create_dir(own).unwrap();
+    for link in ["link", "j.0.1", "n.1.0"] {
+        std::os::unix::fs::symlink(&disk.0, own.join(link)).unwrap();
+    }
+    let Some((stages, is_seen)) = read(text, &disk.0) else {
+        found.lock().unwrap().refused += 1;
+        return;
+    };
+    run_blind(program, &stages, own);
+    let is_written_over = !disk.is_whole();
+    // Without the sandbox the same file does it: what is tested is the sandbox.
+    run_blind(&program.clone().unconfined(), &stages, own);
+    let would_have = !disk.is_whole();
+    if would_have {
+        disk.write_anew();
+    }
+    let mut found = found.lock().unwrap();
+    found.seen += usize::from(is_seen);
+    found.would_have += usize::from(would_have);
+    found.written_over.extend(is_written_over.then(|| text.to_owned()));
+    found.unseen.extend((would_have && !is_seen).then(|| text.to_owned()));
 }
 
 #[test]
