@@ -90,6 +90,15 @@ impl Signals {
         }
     }
 
+    /// Leaves the end of this process to the one that has started it and closes its input: service managers send their signal to all
+    /// processes of a service at once.
+    pub(crate) fn left_to_parent() {
+        for signal in ending() {
+            // If that fails, a signal ends the process as usual.
+            let _ = signal_hook::flag::register(signal, Arc::default());
+        }
+    }
+
     /// The user's stop request so far.
     pub(crate) fn stop_request(&self) -> StopRequest {
         self.0.looked_ms.store(self.0.now_ms(), Ordering::Relaxed);

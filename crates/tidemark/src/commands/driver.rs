@@ -34,6 +34,7 @@ fn run_process() -> Command {
 
 /// Carries out a run for the driver that has started this process.
 pub(crate) fn run_part() -> Result<Exit, Stop> {
+    Signals::left_to_parent();
     helper::serve(tidemark_engines::registry()).map_err(Stop::usage)?;
     Ok(Exit::Done)
 }

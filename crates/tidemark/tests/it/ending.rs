@@ -115,7 +115,7 @@ fn one_interrupt_ends_a_command_that_waits_for_a_server() {
     let postgres = postgres(port);
     let mysql = postgres.replace("kind: postgres", "kind: mysql");
     let trino = format!(
-        "name: held\ntarget: {{kind: trino, endpoint: 'http://127.0.0.1:{port}', bucket: b, storage: {{kind: s3, endpoint: \
+        "name: held\ntarget: {{kind: trino, endpoint: 'http://127.0.0.1:{port}', bucket: lake, storage: {{kind: s3, endpoint: \
          'http://127.0.0.1:{port}', access_key: k, secret_key: s}}}}\nstages:\n- load: {{tables: tpch, scale: 0.01}}\n"
     );
     for (what, document) in [("PostgreSQL", postgres), ("MySQL", mysql), ("Trino", trino)] {
