@@ -28,6 +28,7 @@ export const drivers = Array.from({ length: 100 }, (_, index) => ({
   received_per_s: 0,
   sent_per_s: 0,
   clock_error_us: 30 + random() * 60,
+  ending: null,
   silent_ms: 0,
   joined_unix_ms: now() - 86_400_000 + index * 1000,
   submission: index < 97 && index !== 77 ? (index < 80 ? 101 : index < 93 ? 102 : 103) : null,
