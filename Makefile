@@ -35,7 +35,7 @@ console/dist/index.html: console/node_modules/.package-lock.json $(CONSOLE)
 console/node_modules/.package-lock.json: console/package.json console/package-lock.json
 	cd console && npm ci --no-audit --no-fund && touch node_modules/.package-lock.json
 
-## test: install what the tests need, then run all checks and sum up: format, one build with lints, all tests (also those against
+## test: install what the tests need, then run all checks and sum up: format, dependencies, one build with lints, all tests (also those against
 ## real servers, and some seconds of fuzzing) in one go, the console. What a test needs and does not find is skipped; with CI=true that
 ## is a failure.
 test: setup console

