@@ -352,8 +352,9 @@ impl<'a> Runs<'a> {
     /// Ends whatever goes on, and waits for it for a limited time.
     fn wind_up(&mut self, events: &Receiver<Event>, notify: &mut dyn FnMut(Notice)) {
         self.give_up();
-        // What was killed has ended soon.
-        let until = Instant::now() + ENDING + Duration::from_secs(5);
+        // What was killed has ended soon. A thread cannot be killed: it ends with this process.
+        let killed = self.options.process.map_or(Duration::ZERO, |_| Duration::from_secs(5));
+        let until = Instant::now() + ENDING + killed;
         while self.ending.is_some() && Instant::now() < until {
             self.look(notify);
             if let Ok(event) = events.recv_timeout(LOOK_EVERY) {

@@ -119,7 +119,7 @@ fn drivers(drivers: &[Driver]) -> Vec<String> {
             (DriverState::Ending, of) => {
                 let of = of.map_or("an earlier run".into(), |id| format!("w{id}"));
                 let ms = driver.ending.map_or(0, |left| left.ms);
-                format!("{word} {of}, for {}", units::duration_ns(ms.saturating_mul(1_000_000)))
+                format!("{word} {of}, for {} s", ms / 1_000)
             }
             (DriverState::Silent | DriverState::Gone, _) => {
                 format!("{word} for {}", units::duration_ns(driver.silent_ms.saturating_mul(1_000_000)))
@@ -232,6 +232,7 @@ fn read(path: &std::path::Path) -> Result<String, Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidemark_controller::api::StillEnding;
 
     #[test]
     fn a_submission_ends_as_the_same_run_would_here() {
@@ -275,5 +276,8 @@ mod tests {
         assert!(lines[0].contains("d17") && lines[0].contains("silent for 12.0 s"), "{lines:?}");
         assert!(lines[1].contains("d25") && lines[1].contains("busy for w7"), "{lines:?}");
         assert_eq!((lines.len(), lines[20].as_str()), (21, "  and 10 more; use --json for all"));
+        let left = Some(StillEnding { submission: Some(68), ms: 12_400 });
+        let ending = Driver { ending: left, ..driver(1, DriverState::Ending) };
+        assert!(drivers(&[ending])[0].contains("still ending w68, for 12 s"));
     }
 }
