@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How often the process hears that its driver and the controller are there.
+/// How often [`Down::Watched`] is sent to the process: its driver and the controller are there.
 const WATCHED_EVERY: Duration = Duration::from_millis(500);
 
 /// The process of a run. Without its commands, it ends.
@@ -24,7 +24,7 @@ pub(crate) struct RunProcess {
     clock: Clock,
     commands: Option<Sender<Down>>,
     shared: Arc<Shared>,
-    /// When it was last told that it is watched; `None` while the controller cannot be reached.
+    /// When [`Down::Watched`] was last sent to it; `None` while the controller cannot be reached.
     watched: Option<Instant>,
 }
 
@@ -103,7 +103,7 @@ impl RunProcess {
         }
     }
 
-    /// Tells the process that it is watched, if it is. Called again and again.
+    /// Sends [`Down::Watched`] to the process while the controller can be reached. Called again and again.
     pub(crate) fn watch(&mut self) {
         if self.watched.is_some_and(|last| last.elapsed() >= WATCHED_EVERY) {
             self.watched = Some(Instant::now());
@@ -167,12 +167,14 @@ impl Shared {
         }
     }
 
-    /// Passes on what the process reports until it ends, and tells whether it has reported the end of the run.
+    /// Passes on what the process reports until it ends, and returns whether it has reported the end of the run.
     fn listen(&self, process: &Process, mut output: Output) -> (bool, Result<(), String>) {
         let clock = Clock::new();
         let mut reported = false;
         loop {
             match pipe::read::<Up>(&mut output) {
+                // It ends, and may report that as well: without what it has observed.
+                Ok(Some(_)) if reported => {}
                 Ok(Some(Arrived::Second(second))) => {
                     if !self.void.load(Ordering::Relaxed) {
                         self.link.second(second);
