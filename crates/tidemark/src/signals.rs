@@ -4,7 +4,7 @@ use crate::exit::Exit;
 use crate::terminal::Terminal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tidemark_control::event::StopRequest;
 
@@ -26,7 +26,7 @@ fn is_ignored(status: &str, signal: i32) -> bool {
 /// answer does not look at all.
 const UNATTENDED: Duration = Duration::from_secs(2);
 
-/// How long a signal may wait in all (messages say so), before the command ends without whoever does not look.
+/// How long a signal may wait in all, before the command ends without whoever does not look.
 const UNATTENDED_MOST: Duration = Duration::from_secs(15);
 
 /// How many times the user has pressed Ctrl-C.
@@ -39,17 +39,29 @@ struct Caught {
     begun: Instant,
     /// When somebody last looked, milliseconds since the start.
     looked_ms: AtomicU64,
+    /// Whether a step that is not finished would leave something behind.
+    finishes_steps: AtomicBool,
 }
 
 impl Default for Caught {
     fn default() -> Self {
-        Self { count: AtomicUsize::new(0), begun: Instant::now(), looked_ms: AtomicU64::new(0) }
+        Self {
+            count: AtomicUsize::new(0),
+            begun: Instant::now(),
+            looked_ms: AtomicU64::new(0),
+            finishes_steps: AtomicBool::new(false),
+        }
     }
 }
 
 impl Caught {
     fn now_ms(&self) -> u64 {
         self.begun.elapsed().as_millis() as u64
+    }
+
+    /// How long a signal at which nobody looks may wait; `None`: for as long as the current step takes.
+    fn most(&self) -> Option<Duration> {
+        (!self.finishes_steps.load(Ordering::Relaxed)).then_some(UNATTENDED_MOST)
     }
 
     /// Whether nobody has looked at a signal that came at this time.
@@ -90,6 +102,11 @@ impl Signals {
         }
     }
 
+    /// From now on one signal never ends the command in the middle of a step: servers that are half set up would stay.
+    pub(crate) fn finish_steps(&self) {
+        self.0.finishes_steps.store(true, Ordering::Relaxed);
+    }
+
     /// Leaves the end of this process to the one that has started it and closes its input: service managers send their signal to all
     /// processes of a service at once.
     pub(crate) fn left_to_parent() {
@@ -121,10 +138,17 @@ fn attend(caught: &Caught, number: usize, at_ms: u64) {
         Terminal::note("stopped at once");
         std::process::exit(Exit::Interrupted as i32);
     }
-    Terminal::note("stopping when the current step ends, in 15 s at the latest (Ctrl-C again stops at once)");
-    std::thread::sleep(UNATTENDED_MOST.saturating_sub(UNATTENDED));
+    let Some(most) = caught.most() else {
+        Terminal::note("stopping when the current step ends (Ctrl-C again stops at once)");
+        return;
+    };
+    let seconds = most.as_secs();
+    Terminal::note(&format!(
+        "stopping when the current step ends, in {seconds} s at the latest (Ctrl-C again stops at once)"
+    ));
+    std::thread::sleep(most.saturating_sub(UNATTENDED));
     if caught.is_unattended(at_ms) {
-        Terminal::note("stopped: the current step did not end within 15 s");
+        Terminal::note(&format!("stopped: the current step did not end within {seconds} s"));
         std::process::exit(Exit::Interrupted as i32);
     }
 }
@@ -142,6 +166,14 @@ mod tests {
         std::thread::sleep(Duration::from_millis(5));
         assert_eq!(signals.stop_request(), StopRequest::None);
         assert!(!signals.0.is_unattended(at));
+    }
+
+    #[test]
+    fn a_step_that_would_leave_something_behind_has_no_limit() {
+        let signals = Signals::default();
+        assert_eq!(signals.0.most(), Some(UNATTENDED_MOST));
+        signals.clone().finish_steps();
+        assert_eq!(signals.0.most(), None);
     }
 
     #[test]

@@ -75,8 +75,8 @@ impl Terminal {
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 
-    /// Prints a fixed sentence of our own to standard error, from wherever there is no terminal at hand.
-    pub(crate) fn note(text: &'static str) {
+    /// Prints a sentence of our own, with nothing of others in it, to standard error, from wherever there is no terminal at hand.
+    pub(crate) fn note(text: &str) {
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 

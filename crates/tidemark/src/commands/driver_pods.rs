@@ -206,6 +206,8 @@ fn on_pods(
     }
     let cluster = connect(place.context.as_deref(), pods.namespace.as_deref())?;
     let signals = Signals::listen();
+    // Pods are removed at the end.
+    signals.finish_steps();
     let (advertise, wait) = (on.advertise.as_ref(), on.wait);
     let wish = Wish { name, pods, count: *count, advertise, wait, owner: None };
     let is_stopped = || signals.stop_request() > StopRequest::None;

@@ -176,6 +176,8 @@ pub(super) struct Screen {
 
 impl Screen {
     pub(super) fn new(running: &cli::Running, signals: Signals, terminal: Terminal) -> Self {
+        // What an arm has set up is taken down, and settings are put back.
+        signals.finish_steps();
         Self { show: outcome::show(running, terminal), terminal, signals, started: Instant::now(), fresh: 0 }
     }
 
