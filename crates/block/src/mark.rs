@@ -1,5 +1,5 @@
-//! The mark of files that Tidemark, or fio in its name, wrote to: an extended attribute that says when the file was last written to,
-//! and when it was last changed in any way.
+//! The mark of files that Tidemark, or fio in its name, wrote to: an extended attribute with the time at which the file was
+//! last written to, and the time at which it was last changed in any way.
 //!
 //! Whoever writes to the file afterwards makes the mark void, however little is written and wherever. Who sets the time of the write back
 //! (`touch -r`) leaves a doubt: nobody but the kernel sets the time of the change.
@@ -25,7 +25,7 @@ const ATTEMPTS: usize = 20;
 /// The mark's value while a run writes: found after it, the run did not end by itself.
 const WRITING: &str = "writing";
 
-/// What a file's mark says.
+/// What a file's mark shows.
 pub(crate) enum Mark {
     /// Nobody has written to the file since.
     Holds,
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_of_older_versions_say_nothing_of_changes() {
+    fn marks_of_older_versions_have_no_time_of_change() {
         let times: Times = "17.000000005".parse().unwrap();
         assert_eq!((times.to_string().as_str(), times.changed), ("17.000000005", None));
         let times: Times = "17.000000005 18.900000000".parse().unwrap();

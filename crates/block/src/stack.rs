@@ -12,7 +12,7 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    /// Of this machine.
+    /// Those of this machine.
     pub(crate) fn new() -> Self {
         Self { root: "/".into() }
     }
@@ -137,7 +137,7 @@ fn mounted_at(text: &str, number: u64, source: impl Fn(&str) -> Option<u64>) -> 
     })
 }
 
-/// What loop devices say about themselves.
+/// What the kernel reports of loop devices.
 mod status {
     #![allow(unsafe_code, reason = "the kernel writes the answer to an ioctl")]
 

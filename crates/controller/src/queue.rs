@@ -55,7 +55,7 @@ pub(crate) enum Assignment {
 pub(crate) struct Left {
     /// The submission whose run that is, where it is known.
     pub(crate) submission: Option<u64>,
-    /// For how long.
+    /// For how long, seconds.
     pub(crate) seconds: u64,
 }
 

@@ -5,6 +5,7 @@
 //! ([`Orders`](crate::orders::Orders)) about twenty times a second. The next run begins when the one before has ended.
 
 use crate::link::{FromController, Link};
+use crate::orders::LOSS_GRACE;
 use crate::protocol::{Down, Up};
 use crate::run_process::RunProcess;
 use crate::run_thread::RunThread;
@@ -23,10 +24,7 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(2);
 /// How long a run may take to end when nobody waits for it any more.
 pub const ENDING: Duration = Duration::from_secs(15);
 
-/// How long after its document's `lost_after` a run without its controller has certainly ended its load.
-const LOSS_IS_SEEN: Duration = Duration::from_secs(2);
-
-/// How often the driver looks at what does not tell it anything.
+/// How often the driver polls what sends it no events.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How a driver carries out runs.
@@ -74,7 +72,7 @@ pub enum Notice {
 #[error("{0}")]
 pub struct Refused(pub String);
 
-/// What the threads of a run tell the driver.
+/// What the threads of a run report to the driver.
 pub(crate) enum Event {
     /// What its user should know.
     Notice(Notice),
@@ -143,7 +141,7 @@ struct Runs<'a> {
     ending: Option<Ending>,
     /// What is to be prepared when the run before has ended.
     next: Option<(u64, Down)>,
-    /// Why the controller does not come back, as far as can be told.
+    /// Why the controller does not come back, as far as is known.
     gone: Option<String>,
     /// Since when it cannot be reached.
     away: Option<Instant>,
@@ -213,7 +211,7 @@ impl<'a> Runs<'a> {
 
     /// Why the controller does not come back, once no run waits for it any more.
     fn take_gone(&mut self) -> Option<String> {
-        let is_lost = self.away.is_some_and(|since| since.elapsed() > self.lost_after + LOSS_IS_SEEN);
+        let is_lost = self.away.is_some_and(|since| since.elapsed() > self.lost_after + LOSS_GRACE);
         self.gone.take_if(|_| self.current.is_none() || is_lost)
     }
 

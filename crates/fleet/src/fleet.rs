@@ -90,7 +90,7 @@ pub struct Member {
 /// A run that was released and still ends on a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// Which.
+    /// The number of the run.
     pub run: u64,
     /// Since when it is to end.
     pub since: Instant,

@@ -9,7 +9,7 @@ use tidemark_load::stop::StopRequest;
 use tidemark_load::thread_pool::Instruction;
 
 /// How much longer than the controller a driver waits before it considers itself lost: the controller decides first.
-const TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const LOSS_GRACE: Duration = Duration::from_secs(2);
 
 /// The orders of one run.
 pub(crate) struct Orders {
@@ -124,7 +124,7 @@ impl Orders {
     }
 
     fn is_lost(&self, state: &State) -> bool {
-        state.away.is_some_and(|since| since.elapsed() > self.lost_after + TIMEOUT)
+        state.away.is_some_and(|since| since.elapsed() > self.lost_after + LOSS_GRACE)
     }
 
     /// Waits for the time at which to start the stage; `None` if it will not start.
@@ -151,7 +151,7 @@ impl Orders {
         let mut state = self.state();
         let asked = state.asked.replace(now);
         // The link may not know yet that it was cut.
-        let patience = self.lost_after + TIMEOUT;
+        let patience = self.lost_after + LOSS_GRACE;
         state.stood_still |= asked.is_some_and(|asked| now.saturating_duration_since(asked) > patience);
         let lost = self.is_lost(&state);
         let of_work = state.works.get(&work).copied().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! A program of this release that this process starts, commands through its pipes, and ends.
 //!
-//! The first message says how it is to work ([`Begin`]), its first reply which build it is ([`Hello`]); then both speak the
+//! The first message has its settings ([`Begin`]), its first reply the version of its build ([`Hello`]); then both speak the
 //! [`protocol`](crate::protocol) of drivers. Whoever has started a program may end it at any time, with all that it has started itself.
 
 use crate::link::pipe::{self, Arrived, Outlet};
@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidemark_plan::policy::Policy;
 
-/// How long a program may take to say what it is.
+/// How long a program may take to send its [`Hello`].
 const HELLO: Duration = Duration::from_secs(60);
 
 /// How long a program may take to end by itself when its output has ended.
@@ -176,7 +176,7 @@ impl Process {
         let _ = self.outlet.message(down);
     }
 
-    /// Sends nothing more, which tells it to end.
+    /// Closes its input, which makes it end.
     pub(crate) fn close(&self) {
         self.outlet.close();
     }

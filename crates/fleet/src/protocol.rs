@@ -138,7 +138,7 @@ pub enum Down {
         /// The order.
         order: Order,
     },
-    /// Whoever leads the run can be reached: said again and again by a driver to the process that carries a run out for it, which
+    /// Whoever leads the run can be reached: sent again and again by a driver to the process that carries a run out for it, which
     /// ends its load when it hears nothing for longer than `lost_after_ns` of [`Down::Prepare`].
     Watched {
         /// Which run.

@@ -24,7 +24,7 @@ pub(crate) struct RunThread {
 }
 
 impl RunThread {
-    /// Starts a run as [`Down::Prepare`] says. `None`: that is another message, or the run is refused.
+    /// Starts the run of a [`Down::Prepare`]. `None`: it is another message, or the run is refused.
     pub(crate) fn start(
         prepare: Down,
         link: &Arc<Link>,

@@ -11,7 +11,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// From now on.
+    /// One that begins now.
     pub fn after(most: Duration) -> Self {
         Self { began: Instant::now(), most }
     }
@@ -26,7 +26,7 @@ impl Deadline {
         self.most.saturating_sub(self.began.elapsed())
     }
 
-    /// The same in nanoseconds.
+    /// What is left of it, nanoseconds.
     pub fn left_ns(self) -> u64 {
         u64::try_from(self.left().as_nanos()).unwrap_or(u64::MAX)
     }

@@ -35,8 +35,8 @@ pub(crate) async fn page(request: Request) -> Response {
     response
 }
 
-/// Whether the browser says that its user typed, pasted or chose the address, or that a page of this origin led to it. A browser that
-/// says nothing may have been led by anybody.
+/// Whether the browser reports that its user typed, pasted or chose the address, or that a page of this origin led to it. A browser
+/// that reports nothing may have been led by anybody.
 fn came_alone(headers: &HeaderMap) -> bool {
     let from = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
     matches!(from, Some("none" | "same-origin"))

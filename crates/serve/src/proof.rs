@@ -1,4 +1,4 @@
-//! Where clients have the server prove itself before they say anything: see [`tidemark_fleet::link::proof`].
+//! Where clients have the server prove itself before they send anything else: see [`tidemark_fleet::link::proof`].
 //!
 //! Anybody may ask, and nobody learns anything: a token that does not exist is answered like one that does. An answer costs a look into
 //! memory. Tokens that were made meanwhile are read from the store at most once a second, however many ask for one that is not there.

@@ -120,7 +120,7 @@ impl Connection {
             version: String::new(),
             standby: false,
         };
-        connection.stream.begin_by(deadline);
+        connection.stream.begin_login(deadline);
         startup::start(&mut connection, server, endpoint).await?;
         let isolation = settings.isolation.and_then(|isolation| target.dialect.session_isolation(isolation));
         let isolation = isolation.map(|sql| sql + "; ").unwrap_or_default();
@@ -128,7 +128,7 @@ impl Connection {
         session.map_err(|failure| Failure { lost: true, ..failure })?;
         let answer = connection.results.last().copied().unwrap_or_default();
         connection.standby = Rows::new(&connection.rows, answer).first()?.text(0)? == "1";
-        connection.stream.has_begun();
+        connection.stream.end_login();
         Ok(connection)
     }
 

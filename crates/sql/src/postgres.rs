@@ -99,9 +99,9 @@ impl Connection {
             version: String::new(),
             standby: false,
         };
-        connection.stream.begin_by(deadline);
+        connection.stream.begin_login(deadline);
         startup::start(&mut connection, server, endpoint).await?;
-        connection.stream.has_begun();
+        connection.stream.end_login();
         Ok(connection)
     }
 

@@ -58,23 +58,23 @@ impl Needs {
 pub(crate) fn ask(server: &Server, role: Role, needs: Needs) -> Result<String, String> {
     let deadline = Deadline::after(ALL);
     let mut admin = Admin::within(server, deadline)?;
-    let said = match server.target.dialect {
+    let found = match server.target.dialect {
         Dialect::Postgres | Dialect::Cockroach => postgres(server, &mut admin, needs),
         Dialect::Mysql => mysql(&server.target, &mut admin, needs),
     };
-    let said = in_time(&server.target, deadline, said)?;
+    let found = in_time(&server.target, deadline, found)?;
     in_time(&server.target, deadline, has_role(&server.target, role, &mut admin))?;
     Ok(match role {
-        Role::Primary => said,
-        Role::Replica => format!("{said}, a replica"),
+        Role::Primary => found,
+        Role::Replica => format!("{found}, a replica"),
     })
 }
 
-/// What came of questions, unless their time was over: then nothing that was not answered counts.
+/// The answers, unless the deadline has passed: they may be incomplete then.
 fn in_time<T>(target: &Target, deadline: Deadline, asked: Result<T, String>) -> Result<T, String> {
     match deadline.has_passed() {
         true => Err(format!(
-            "{} did not answer all questions before the load within {} s: look for locks and for what keeps it busy",
+            "{} did not answer all preflight queries within {} s: look for locks, and for what keeps it busy",
             target.describe(),
             deadline.most().as_secs()
         )),

@@ -32,8 +32,8 @@ pub(crate) struct Stream {
     pub(crate) transport: Transport,
     /// How long a reply may take, nanoseconds.
     pub(crate) timeout_ns: u64,
-    /// When all of a beginning has to be over, however many messages it has.
-    until: Tick,
+    /// When a login has to be over, however many messages it takes.
+    login_deadline: Tick,
     /// When the present reply has to be there.
     deadline: Cell<Tick>,
     /// How often something came without a wait for it.
@@ -53,7 +53,7 @@ impl Stream {
             reactor: Rc::clone(reactor),
             transport,
             timeout_ns,
-            until: Tick::MAX,
+            login_deadline: Tick::MAX,
             deadline: Cell::new(Tick::MAX),
             unwaited: 0,
             out: BytesMut::with_capacity(1 << 10),
@@ -85,20 +85,20 @@ impl Stream {
     /// From now on the server has as long as one statement may take.
     #[inline]
     pub(crate) fn allow_time(&self) {
-        let deadline = self.reactor.now().saturating_add(self.timeout_ns).min(self.until);
+        let deadline = self.reactor.now().saturating_add(self.timeout_ns).min(self.login_deadline);
         self.deadline.set(deadline);
         self.transport.socket().set_deadline(deadline);
     }
 
-    /// Until the session has begun, everything has to be over by then.
-    pub(crate) fn begin_by(&mut self, until: Tick) {
-        self.until = until;
-        self.deadline.set(until);
+    /// A login begins, which has to be over by then.
+    pub(crate) fn begin_login(&mut self, deadline: Tick) {
+        self.login_deadline = deadline;
+        self.deadline.set(deadline);
     }
 
-    /// The session has begun.
-    pub(crate) fn has_begun(&mut self) {
-        self.until = Tick::MAX;
+    /// The login is over: from now on each statement has a deadline of its own.
+    pub(crate) fn end_login(&mut self) {
+        self.login_deadline = Tick::MAX;
     }
 
     /// Sends a part of `out`. What comes meanwhile is read, so that neither side waits for the other.

@@ -90,7 +90,7 @@ impl Controller {
             .map_err(|error| Stop::not_ready(format!("cannot create connections: {error}")))?;
         if remote.insecure && url.scheme() == "https" {
             return Err(Stop::usage(
-                "--insecure is for http://: with https:// the certificate says who answers",
+                "--insecure is for http://: with https://, the certificate identifies the controller",
             ));
         }
         let (token, trust) = (token(&remote.reach)?, trust(&remote.reach)?);
@@ -239,7 +239,7 @@ impl Controller {
             }
             None if self.insecure => self.exchange(TokioIo::new(stream), request(None)?).await,
             None => Err(self.refused(
-                "nothing shows that it is one, so it was sent nothing: set --token-file or TIDEMARK_TOKEN (who runs it can create a token \
+                "without a token it cannot prove that it is one, so nothing was sent: set --token-file or TIDEMARK_TOKEN (who runs it can create a token \
                  with `tidemark token add NAME --role operator`); if it lets everyone in, and you trust all who may listen there, \
                  add --insecure",
             )),

@@ -25,7 +25,7 @@ enum Difference {
 }
 
 impl Difference {
-    /// What it says then.
+    /// Its message then.
     const fn words(self) -> &'static str {
         match self {
             Self::Program => "would run a program of its own",

@@ -32,7 +32,7 @@ pub(super) enum End {
     Cut(String),
     /// The session is void.
     Void,
-    /// The controller has ended, as far as can be told: a sentence.
+    /// The controller has ended, as far as is known: a sentence.
     Gone(String),
     /// Trying again is of no use: a sentence.
     Refused(String),

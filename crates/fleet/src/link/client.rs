@@ -53,7 +53,7 @@ pub enum FromController {
     Reconnected,
     /// The session is void, and why: whatever runs for this controller has to stop. A new session follows.
     SessionLost(String),
-    /// The controller has ended, or another program answers in its place: a sentence that says what to do. The link keeps trying, for
+    /// The controller has ended, or another program answers in its place: a sentence with what to do. The link keeps trying, for
     /// the sake of a run; a driver without one may end.
     Gone(String),
     /// The controller refuses this driver, and why: a sentence that says what to do. Nothing follows.

@@ -240,9 +240,7 @@ impl Left {
 }
 
 fn has_ended(there: &str) -> End {
-    End::Gone(format!(
-        "the controller at {there} has ended and taken back the token that it left for this user"
-    ))
+    End::Gone(format!("the controller at {there} has ended and removed the token that it left for this user"))
 }
 
 fn requires_token(there: &str) -> End {

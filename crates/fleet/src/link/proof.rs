@@ -44,12 +44,12 @@ const LONGEST: usize = 8 << 10;
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// That of a token.
+    /// The key of a token.
     pub fn of(token: &str) -> Self {
         Self(Sha256::digest(token.as_bytes()).into())
     }
 
-    /// That of the token with this SHA-256.
+    /// The key of the token with this SHA-256.
     pub fn from_digest(digest: [u8; 32]) -> Self {
         Self(digest)
     }
@@ -78,7 +78,7 @@ pub enum Unproven {
 }
 
 /// Has the server at the other end prove that it knows the token, and goes on over TLS with it. Nothing else was sent before. `host` is
-/// what the header `Host` says, and `path` is [`PATH`] below wherever the controller is.
+/// the value of the header `Host`, and `path` is [`PATH`] below wherever the controller is.
 ///
 /// # Errors
 /// The server did not answer, or is another one.
@@ -117,7 +117,7 @@ where
     })
 }
 
-/// What the server says of itself.
+/// What the server answers.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     fingerprint: String,
@@ -158,7 +158,7 @@ impl Answer {
         match response.code {
             Some(101) if length == bytes.len() => {}
             Some(503) => return Err(Unproven::Away("it cannot answer at the moment".into())),
-            Some(101) => return Err(other("it said more than was asked")),
+            Some(101) => return Err(other("it sent more than was asked for")),
             code => return Err(Unproven::Other(format!("it answered {} instead", code.unwrap_or_default()))),
         }
         let header = |name: &str| {
@@ -198,19 +198,19 @@ mod tests {
 
     #[test]
     fn an_answer_is_whole_and_nothing_else() {
-        let told = |text: &str| Answer::parse(text.as_bytes());
+        let parsed = |text: &str| Answer::parse(text.as_bytes());
         let whole = format!("HTTP/1.1 101 Yes\r\n{CERTIFICATE}: c\r\nTidemark-Proof: p\r\n\r\n");
         let answer = Answer { fingerprint: "c".into(), proof: "p".into() };
-        assert_eq!(told(&whole), Ok(Some(answer)));
-        assert!((0..whole.len()).all(|length| told(&whole[..length]) == Ok(None)));
-        let other = |text: &str| match told(text) {
+        assert_eq!(parsed(&whole), Ok(Some(answer)));
+        assert!((0..whole.len()).all(|length| parsed(&whole[..length]) == Ok(None)));
+        let other = |text: &str| match parsed(text) {
             Err(Unproven::Other(reason)) => reason,
-            told => panic!("{text}: {told:?}"),
+            parsed => panic!("{text}: {parsed:?}"),
         };
         assert!(other(&(whole.clone() + "\x16")).contains("more than was asked"));
         assert!(other("HTTP/1.1 101 Yes\r\n\r\n").contains("no proof"));
         assert!(other("HTTP/1.1 404 No\r\n\r\n").contains("404"));
         assert!(other("\x15\x03\x03\0\x02\x02\x46").contains("https://"));
-        assert!(matches!(told("HTTP/1.1 503 Wait\r\n\r\n"), Err(Unproven::Away(_))));
+        assert!(matches!(parsed("HTTP/1.1 503 Wait\r\n\r\n"), Err(Unproven::Away(_))));
     }
 }

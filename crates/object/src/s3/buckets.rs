@@ -182,7 +182,7 @@ impl Slot {
             }
             // Whoever is sent in a circle would ask for ever.
             if next == token {
-                let text = "the listing goes on where it was asked";
+                let text = "the listing continues with the token that was sent";
                 return Err(Failure::without_effect(Fault::Protocol, text));
             }
             token = next;

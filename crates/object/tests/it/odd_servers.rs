@@ -375,7 +375,7 @@ fn a_listing_that_does_not_get_on_is_a_failure() {
     let lists = Verb::List { page: 10, all: true, by_object: false };
     let mut run = Run::of(Target::S3(target(address)), unverified(std::slice::from_ref(&lists)), 1);
     assert_eq!(run.one(&lists, 1, 0, 0).fault, Some(Fault::Protocol));
-    assert!(run.examples()[0].text.contains("the listing goes on where it was asked"));
+    assert!(run.examples()[0].text.contains("the listing continues with the token that was sent"));
     assert_eq!(*asked.lock().unwrap(), 2);
 }
 

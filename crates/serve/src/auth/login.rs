@@ -1,7 +1,7 @@
 //! Logging in and out: tokens and the codes of login addresses are exchanged for sessions, and sessions for tickets.
 //!
 //! A browser shows its session's key as a program shows its token, in the header `Authorization`. It keeps the key where only pages of
-//! the same scheme, host and port reach it, and sends it only where such a page says so. A cookie would go to every port of the host.
+//! the same scheme, host and port reach it, and only such a page can send it. A cookie would go to every port of the host.
 
 use super::passes::Passes;
 use super::{Caller, Guard, Peer, token_of};

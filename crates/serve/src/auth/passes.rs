@@ -71,7 +71,7 @@ impl Passes {
         (self.is_good(&pass, now) && pass.scope == scope).then_some(pass.holder)
     }
 
-    /// Ends one.
+    /// Ends the one with this secret.
     pub(super) fn end(&self, secret: &str) {
         self.remove(secret);
     }

@@ -81,8 +81,8 @@ fn whoever_carries_the_bytes_neither_reads_nor_changes_them() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let direct = TcpStream::connect(server.address()).await.unwrap();
-        let told = ask(direct, OPERATOR).await.unwrap();
-        assert!(told.starts_with("HTTP/1.1 200 ") && told.contains("\"olga\""), "{told}");
+        let answer = ask(direct, OPERATOR).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("\"olga\""), "{answer}");
         let wrong = ask(TcpStream::connect(server.address()).await.unwrap(), "nobody's token").await;
         assert_eq!(wrong.unwrap_err(), Unproven::Other("it does not know the token".into()));
 
@@ -90,9 +90,9 @@ fn whoever_carries_the_bytes_neither_reads_nor_changes_them() {
             let (client, relay) = tokio::io::duplex(64 << 10);
             let there = TcpStream::connect(server.address()).await.unwrap();
             let carrying = tokio::spawn(carry(relay, there, spoiled));
-            let told = ask(client, OPERATOR).await;
+            let answer = ask(client, OPERATOR).await;
             let [up, down] = carrying.await.unwrap();
-            (told.is_ok_and(|told| told.contains("\"olga\"")), up, down)
+            (answer.is_ok_and(|answer| answer.contains("\"olga\"")), up, down)
         };
         let (whole, up, down) = through(None).await;
         assert!(whole);

@@ -158,8 +158,8 @@ pub(crate) struct Remote {
     pub(crate) controller: String,
     #[command(flatten)]
     pub(crate) reach: Reach,
-    /// Speak to whoever listens at an http:// address, where no token can prove who that is: to a controller that lets everyone in. It
-    /// is sent the documents that you submit
+    /// Connect to an http:// address although no token proves who listens there: for a controller that lets everyone in. Whoever
+    /// listens receives the documents that you submit
     #[arg(long)]
     pub(crate) insecure: bool,
     /// Print JSON

@@ -231,7 +231,7 @@ fn other_users_of_the_machine_neither_join_nor_look_nor_submit() {
     let to = ["--controller", &controller.url];
     for words in [&["status"][..], &["login"], &["submit", document.to_str().unwrap()], &["cancel", "1"]] {
         let (code, said) = as_other(&[words, &to].concat());
-        assert!(code == 3 && said.contains("it was sent nothing"), "{words:?}: {code} {said}");
+        assert!(code == 3 && said.contains("nothing was sent"), "{words:?}: {code} {said}");
     }
     let (code, said) = as_other(&["driver", "--join", &controller.url, "--name", "spy"]);
     assert!(code == 3 && said.contains("tidemark token add"), "{code} {said}");

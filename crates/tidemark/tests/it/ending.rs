@@ -36,7 +36,7 @@ impl Hostile {
     }
 }
 
-/// Accepts, and says nothing for as long as the client is there.
+/// Accepts, and sends nothing for as long as the client is there.
 fn silent(mut stream: TcpStream) {
     while stream.read(&mut [0; 1 << 10]).is_ok_and(|length| length > 0) {}
 }
@@ -96,7 +96,7 @@ fn a_cancelled_run_whose_server_goes_on_holds_up_no_other_one() {
     assert_eq!(controller.status()["drivers"][0]["state"], "idle");
 }
 
-/// Runs a document, interrupts it once when it has reached its server, and gives what it said and its exit code.
+/// Runs a document and interrupts it once when it has reached its server: its standard error and exit code.
 fn interrupted(document: &str, server: &Hostile) -> (String, Option<i32>) {
     let place = Place::new();
     let path = place.write("held.yaml", document);
@@ -121,22 +121,22 @@ fn one_interrupt_ends_a_command_that_waits_for_a_server() {
     for (what, document) in [("PostgreSQL", postgres), ("MySQL", mysql), ("Trino", trino)] {
         let server = Hostile { port, connections: Arc::clone(&server.connections) };
         server.connections.store(0, Ordering::Relaxed);
-        let (said, code) = interrupted(&document, &server);
+        let (printed, code) = interrupted(&document, &server);
         assert!(
-            said.contains("stopping when the current step ends, in 15 s at the latest"),
-            "{what}: {said}"
+            printed.contains("stopping when the current step ends, in 15 s at the latest"),
+            "{what}: {printed}"
         );
-        assert!(said.contains("stopped: the current step did not end within 15 s"), "{what}: {said}");
-        assert_eq!(code, Some(130), "{what}: {said}");
+        assert!(printed.contains("stopped: the current step did not end within 15 s"), "{what}: {printed}");
+        assert_eq!(code, Some(130), "{what}: {printed}");
     }
-    // What has a shorter limit ends by that, and says which.
+    // What has a shorter limit ends by that, and names it.
     let s3 = format!(
         "name: held\ntarget: {{kind: s3, endpoint: 'http://127.0.0.1:{port}', access_key: k, secret_key: s}}\nstages:\n\
          - init: {{containers: 1}}\n"
     );
     server.connections.store(0, Ordering::Relaxed);
-    let (said, code) = interrupted(&s3, &server);
-    assert!(said.contains("stopping when the current step ends"), "{said}");
-    assert!(said.contains("no reply within the time allowed"), "{said}");
-    assert_ne!(code, Some(0), "{said}");
+    let (printed, code) = interrupted(&s3, &server);
+    assert!(printed.contains("stopping when the current step ends"), "{printed}");
+    assert!(printed.contains("no reply within the time allowed"), "{printed}");
+    assert_ne!(code, Some(0), "{printed}");
 }

@@ -121,15 +121,16 @@ fn forged(request: &str, token: &str) -> String {
     request.split("\r\n").map(line).collect::<Vec<_>>().join("\r\n")
 }
 
-/// Waits until a process ends, and gives its exit code and what it said.
+/// Waits until a process ends: its exit code and standard error.
 fn end(process: &mut Process) -> (Option<i32>, String) {
     let code = wait("the end of a process", || process.child.try_wait().unwrap()).code();
-    // What it said last may be on its way.
-    let said = wait("its last words", || Some(process.said()).filter(|said| said.contains("tidemark: ")));
-    (code, said)
+    // Its last lines may be on their way.
+    let printed =
+        wait("its last words", || Some(process.said()).filter(|printed| printed.contains("tidemark: ")));
+    (code, printed)
 }
 
-/// What the command line says that asks and tells the controller at `url`.
+/// What commands print that ask the controller at `url`, and give it something.
 fn commands(place: &Place, url: &str, more: &[&str]) -> Vec<(Option<i32>, String)> {
     let path = place.write("secret.yaml", &document());
     let all = [&["submit", path.to_str().unwrap()][..], &["status"], &["cancel", "1"], &["login"]];
@@ -156,14 +157,14 @@ fn after_a_kill_whoever_takes_the_port_gets_no_token_no_document_and_no_driver()
     let [_, their_token] = left(&elsewhere, address(&theirs));
     let impostor = Impostor::at(here, address(&theirs), Some(their_token));
     for process in [&mut driver, &mut other] {
-        let (code, said) = end(process);
-        assert!(code == Some(3) && said.contains("did not prove that it"), "{code:?} {said}");
-        assert_eq!(said.matches("joined ").count(), 1, "{said}");
+        let (code, printed) = end(process);
+        assert!(code == Some(3) && printed.contains("did not prove that it"), "{code:?} {printed}");
+        assert_eq!(printed.matches("joined ").count(), 1, "{printed}");
     }
     let own = place.tidemark(&["token", "add", "olga", "--role", "operator"]).stdout.trim().to_owned();
     for more in [&[][..], &["--token", &own]] {
-        for (code, said) in commands(&place, &url, more) {
-            assert!(code == Some(3) && said.contains("did not prove that it"), "{code:?} {said}");
+        for (code, printed) in commands(&place, &url, more) {
+            assert!(code == Some(3) && printed.contains("did not prove that it"), "{code:?} {printed}");
         }
     }
     assert_eq!(theirs.status()["drivers"].as_array().unwrap().len(), 0, "they have a driver");
@@ -191,20 +192,23 @@ fn after_a_clean_end_nothing_is_sent_to_whoever_takes_the_port() {
 
     let theirs = Controller::start(&elsewhere, &["--open", "--no-driver"]);
     let impostor = Impostor::at(here, address(&theirs), None);
-    let (code, said) = end(&mut driver);
-    assert!(code == Some(3) && said.contains("has ended"), "{code:?} {said}");
-    for (code, said) in commands(&place, &url, &[]) {
-        assert!(code == Some(3) && said.contains("nothing shows that it is one"), "{code:?} {said}");
+    let (code, printed) = end(&mut driver);
+    assert!(code == Some(3) && printed.contains("has ended"), "{code:?} {printed}");
+    for (code, printed) in commands(&place, &url, &[]) {
+        assert!(
+            code == Some(3) && printed.contains("without a token it cannot prove that it is one"),
+            "{code:?} {printed}"
+        );
     }
     assert!(impostor.got().iter().all(Vec::is_empty), "something was sent");
-    // Who says so speaks to anybody.
+    // With `--insecure` it connects to anybody.
     place.tidemark(&["status", "--insecure", "--controller", &url]);
     let got = impostor.got();
     assert!(got.iter().any(|bytes| bytes.starts_with(b"GET /api/v1/overview ")), "nothing was sent");
 }
 
 #[test]
-fn a_run_goes_on_for_as_long_as_its_document_says_before_its_driver_ends() {
+fn a_run_goes_on_for_as_long_as_its_document_allows_before_its_driver_ends() {
     let (place, elsewhere) = (Place::new(), Place::new());
     let mut controller = Controller::start(&place, &["--no-driver"]);
     let here = address(&controller);
@@ -215,10 +219,10 @@ fn a_run_goes_on_for_as_long_as_its_document_says_before_its_driver_ends() {
     controller.process.kill();
     let theirs = Controller::start(&elsewhere, &["--open", "--no-driver"]);
     let impostor = Impostor::at(here, address(&theirs), None);
-    let (code, said) = end(&mut driver);
-    assert!(code == Some(3), "{code:?} {said}");
-    let tried = said.find("did not prove that it").unwrap_or_else(|| panic!("{said}"));
-    assert!(said[tried..].contains("trying again"), "the run went on: {said}");
+    let (code, printed) = end(&mut driver);
+    assert!(code == Some(3), "{code:?} {printed}");
+    let tried = printed.find("did not prove that it").unwrap_or_else(|| panic!("{printed}"));
+    assert!(printed[tried..].contains("trying again"), "the run went on: {printed}");
     impostor.never_got(&["authorization", "bearer"]);
 }
 

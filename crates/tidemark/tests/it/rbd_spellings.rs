@@ -91,12 +91,13 @@ fn no_spelling_of_a_job_file_writes_to_an_image_of_somebody_else_s() {
     for (file, text) in &files {
         let mut command = place.command(&["run", file.to_str().unwrap(), "--no-report"]);
         let output = prepare(&mut command, &cluster).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
+        let printed = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "accepted:\n{text}");
-        assert!(content() == before, "written over by\n{text}\n{said}");
-        let is_guarded = said.contains("--allow-destroy rbd/user-1");
-        let is_unreadable = said.contains("is taken from the environment") || said.contains("`include`");
-        assert!(is_guarded || is_unreadable, "{said}\n{text}");
+        assert!(content() == before, "written over by\n{text}\n{printed}");
+        let is_guarded = printed.contains("--allow-destroy rbd/user-1");
+        let is_unreadable =
+            printed.contains("is taken from the environment") || printed.contains("`include`");
+        assert!(is_guarded || is_unreadable, "{printed}\n{text}");
     }
     // Without Tidemark the same files do it: what is tested is its guard.
     let mut last = before;

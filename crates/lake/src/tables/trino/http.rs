@@ -155,7 +155,7 @@ impl Address {
         Failure::new(fault, format!("Trino at {}: {}", self.endpoint, self.mask.apply(words)))
     }
 
-    /// Sends a request, and gives the body of the reply. It has one time limit, whatever the coordinator asks to be left alone for.
+    /// Sends a request, and gives the body of the reply. It has one time limit, however long the coordinator asks for a pause.
     pub(crate) async fn ask(&self, connection: &mut Connection, ask: Ask<'_>) -> Result<Bytes, Failure> {
         let (mut pause, mut attempt, deadline) = (PAUSE, 0, Deadline::after(REPLY));
         loop {
@@ -297,7 +297,7 @@ impl Address {
             StatusCode::TOO_MANY_REQUESTS => {
                 let asked = retry_after(head).map(|pause| {
                     format!(
-                        ", and asks for a pause of {} s; it had {} s in all",
+                        ", and asks for a pause of {} s; a request may take {} s in all",
                         pause.as_secs(),
                         REPLY.as_secs()
                     )
@@ -318,7 +318,7 @@ impl Address {
     }
 }
 
-/// How long a server asks to be left alone.
+/// For how long a pause a server asks.
 fn retry_after(head: &HeaderMap) -> Option<Duration> {
     let seconds = head.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))

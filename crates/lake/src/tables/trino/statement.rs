@@ -66,8 +66,7 @@ impl Coordinator {
         while let Some(next) = self.look(&body, &mut open, &mut take)? {
             // Each part of an answer has an address of its own: whoever is sent in a circle would ask for ever.
             if before.as_ref() == Some(&next) {
-                let words =
-                    "its reply makes no sense: it says that the query goes on at the address that was asked";
+                let words = "its reply is invalid: `nextUri` is the address that was just requested";
                 return Err(self.address.failed(Fault::Protocol, words));
             }
             before = Some(next.clone());

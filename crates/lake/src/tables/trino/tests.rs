@@ -301,14 +301,14 @@ async fn a_server_that_goes_on_without_getting_on_is_given_up() {
         Server::start(|_, _| Act::Send(reply("429 Too Many Requests", "Retry-After: 60\r\n", ""))).await;
     let failure = fails(&busy).await;
     assert_eq!((failure.fault, busy.lines().len()), (Fault::Throttled, 1), "{failure}");
-    assert!(failure.words.contains("asks for a pause of 60 s; it had 60 s in all"), "{failure}");
-    // An answer that goes on where it was asked.
+    assert!(failure.words.contains("asks for a pause of 60 s; a request may take 60 s in all"), "{failure}");
+    // An answer whose next address is its own.
     let circle =
         |_: &str, own: &str| ok(json!({"id": "q", "nextUri": format!("{own}/v1/statement/executing/q/b/1")}));
     let circling = Server::start(circle).await;
     let failure = fails(&circling).await;
     assert_eq!(failure.fault, Fault::Protocol, "{failure}");
-    assert!(failure.words.contains("goes on at the address that was asked"), "{failure}");
+    assert!(failure.words.contains("is the address that was just requested"), "{failure}");
     let asked = circling.lines().iter().filter(|line| line.starts_with("GET")).count();
     assert_eq!(asked, 1, "it is not asked twice");
 }
