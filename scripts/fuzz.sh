@@ -10,6 +10,8 @@ for target in $(cargo fuzz list); do
   mkdir -p "fuzz/corpus/$target"
   seeds=("fuzz/seeds/$target")
   case $target in
+    import) seeds+=(crates/import/src/samples) ;;
+    fio_report) seeds+=(crates/fio/tests/fixtures) ;;
     document | evaluation) seeds=(examples crates/engines/tests/fixtures crates/cosbench/tests/fixtures) ;;
   esac
   echo "== $target"

@@ -6,6 +6,7 @@
 mod advice;
 pub(crate) mod ini;
 mod job;
+mod names;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use ini::{MOST_REMARKS, Section, Setting};
 pub(crate) use job::Variables;
 pub use job::waits_for_each;
 use job::{BUFFERS, Job, NUMBERS, expanded};
+use names::Names;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -72,6 +74,7 @@ pub(crate) fn read(
     let Some(jobs) = jobs(&sections, &global, variables, waited_for, &mut found) else {
         return Err(vec![environment::given_up()]);
     };
+    check_shared(&sections, &mut found);
     advice::warn(&jobs.iter().map(|job| (&job.job, job.span.clone())).collect::<Vec<_>>(), &mut found);
     let stages = cut(&jobs);
     check_waits(&stages, &mut found);
@@ -154,10 +157,12 @@ fn jobs<'a>(
     found: &mut Vec<Diagnostic>,
 ) -> Option<Vec<Placed<'a>>> {
     let (mut above, mut jobs, mut seen) = (0, Vec::new(), HashSet::new());
+    let mut shared = Names::default();
     for section in sections {
         section.options.iter().for_each(|setting| advice::refuse(setting, found));
         if section.is_global() {
             above += section.options.len();
+            shared = shared.after(&section.options, variables);
             continue;
         }
         if !waited_for() {
@@ -173,7 +178,9 @@ fn jobs<'a>(
                 "use unique names: results are listed by name",
             ));
         }
-        let job = Job { section: section.name, global: &global[..above], own: &section.options, variables };
+        let names = shared.after(&section.options, variables);
+        let job =
+            Job { section: section.name, global: &global[..above], own: &section.options, variables, names };
         check(&job, &section.span, found);
         check_numbers(&job, found);
         let paths = job.paths().unwrap_or_else(|wrong| {
@@ -255,6 +262,19 @@ fn hides_name(setting: &Setting<'_>) -> bool {
         _ => setting.value.to_owned(),
     };
     plain.contains('$') && !plain.contains("${")
+}
+
+/// Files that stand in a `[global]` section behind the last job: they are nobody's, and fio opens them for none.
+fn check_shared(sections: &[Section<'_>], found: &mut Vec<Diagnostic>) {
+    let last = sections.iter().rposition(|section| !section.is_global()).map_or(0, |last| last + 1);
+    let mut idle = sections[last..].iter().flat_map(|section| &section.options);
+    if let Some(setting) = idle.find(|setting| setting.name == "filename") {
+        found.push(Diagnostic::error(
+            setting.span.clone(),
+            "`filename` stands in a `[global]` section behind the last job, so it holds for none",
+            "move the section before the jobs that it is for",
+        ));
+    }
 }
 
 /// Variables that stand for numbers, and are not set.

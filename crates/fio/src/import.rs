@@ -174,7 +174,7 @@ impl Track {
             interval.first_ok_ns = Some(u64::from(index) * SECOND_NS);
             interval.last_ok_ns = Some(u64::from(index + 1) * SECOND_NS - 1);
         }
-        interval.wall_ns = now.wall_ms.saturating_sub(before.wall_ms) * 1_000_000;
+        interval.wall_ns = now.wall_ms.saturating_sub(before.wall_ms).saturating_mul(1_000_000);
         interval.cpu_ns = ((now.cpu_ms - before.cpu_ms).max(0.0) * 1e6) as u64;
         self.index = Some(index);
         self.last = Some((now, at));

@@ -5,9 +5,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use tidemark_measure::json::weigh;
 
 /// A document longer than this is given up, bytes: thousands of jobs with all their bins are smaller.
-const LONGEST: usize = 256 << 20;
+const LONGEST: usize = 64 << 20;
 
 /// One report of all jobs. Its numbers count from the start of the run, or from the end of a job's `ramp_time`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -116,7 +117,35 @@ pub struct Disk {
     pub util: f64,
 }
 
+/// More is no count and no number of bytes of a job, and no milliseconds; and more jobs are none of fio's. Sums of them are still numbers.
+const MOST: u64 = 1 << 50;
+const MOST_MS: u64 = 1 << 36;
+const MOST_JOBS: usize = 4096;
+
+impl Document {
+    /// Whether its numbers can be those of a run.
+    fn can_be(&self) -> bool {
+        self.jobs.len() <= MOST_JOBS && self.jobs.iter().all(Job::can_be)
+    }
+}
+
 impl Job {
+    fn can_be(&self) -> bool {
+        let parts = [&self.read, &self.write, &self.trim, &self.sync];
+        let is_count = |number: u64| number <= MOST;
+        let is_time = |ms: u64| ms <= MOST_MS;
+        let all = parts.iter().all(|part| {
+            let counts = [part.total_ios, part.io_bytes, part.short_ios, part.drop_ios];
+            let timed = [&part.clat_ns, &part.lat_ns];
+            counts.into_iter().all(is_count)
+                && is_time(part.runtime)
+                && timed
+                    .iter()
+                    .all(|one| is_count(one.count) && one.bins.values().all(|count| is_count(*count)))
+        });
+        all && is_time(self.job_runtime) && is_time(self.elapsed) && self.total_err.is_none_or(is_count)
+    }
+
     /// Reads that moved fewer bytes than requested, without the `fdatasync`s that fio 3.33 counts among them.
     pub fn short_reads(&self) -> u64 {
         let strayed = self.sync.lat_ns.count.saturating_sub(self.sync.total_ios);
@@ -170,7 +199,12 @@ impl Stream {
             return None;
         }
         let text = self.document.take()?;
-        Some(parse(&text).map_or_else(|error| Piece::Garbage(error.to_string()), Piece::Document))
+        let read = weigh(&text).and_then(|()| parse(&text).map_err(|error| error.to_string()));
+        let read = read.and_then(|document| match document.can_be() {
+            true => Ok(document),
+            false => Err("it has numbers that no run has".to_owned()),
+        });
+        Some(read.map_or_else(Piece::Garbage, Piece::Document))
     }
 }
 
@@ -223,6 +257,14 @@ mod tests {
         assert_eq!((found.len(), chatter, garbage), (2, 2, 1));
         assert_eq!((found[0].jobs[0].jobname.as_str(), found[0].jobs[0].error), ("a", 28));
         assert!(found[1].jobs.is_empty());
+    }
+
+    #[test]
+    fn numbers_that_no_run_has_make_no_report() {
+        let report =
+            |number: u64| format!("{{\n\"jobs\" : [{{\"read\" : {{\"total_ios\" : {number}}}}}]\n}}\n");
+        assert_eq!(documents(&report(MOST)).0.len(), 1);
+        assert_eq!((documents(&report(MOST + 1)).0.len(), documents(&report(MOST + 1)).2), (0, 1));
     }
 
     #[test]

@@ -65,6 +65,32 @@ pub fn run(
     })
 }
 
+/// What the works would leave behind if one fio had printed this for them, a report a second, and ended well.
+///
+/// # Errors
+/// As [`run`].
+pub fn replay(
+    output: &str,
+    works: &[&Work],
+    watches: &mut [&mut dyn Watch],
+) -> Result<Vec<Outcome>, OpenError> {
+    let mut ledger = Ledger::new(works, &[Process::default()]);
+    let (mut stream, mut at) = (Stream::default(), Duration::ZERO);
+    for line in output.lines() {
+        match stream.line(line) {
+            None => {}
+            Some(Piece::Document(document)) => {
+                at += Duration::from_secs(1);
+                ledger.report(0, at, *document);
+                ledger.tell(watches, false);
+            }
+            Some(Piece::Chatter(line) | Piece::Garbage(line)) => ledger.line(0, &line),
+        }
+    }
+    ledger.ended(0);
+    ledger.results(&[None], false, watches)
+}
+
 /// The processes for the works.
 fn prepare(fio: &Program, works: &[&Work]) -> Result<Vec<Process>, OpenError> {
     if let [work] = works

@@ -2,6 +2,7 @@
 
 use tidemark_block::job::Action;
 use tidemark_measure::fault::Fault;
+use tidemark_measure::line::one_line;
 use tidemark_plan::redact::redact;
 
 /// Lines of one process that are kept, and characters of each.
@@ -15,9 +16,9 @@ pub(crate) struct Stderr(Vec<String>);
 impl Stderr {
     pub(crate) fn hear(&mut self, line: &str) {
         // It quotes options that it does not understand, and some are secrets.
-        let line = redact(line.trim());
+        let line = one_line(&redact(line.trim()), LONGEST_LINE);
         if !line.is_empty() && self.0.len() < MOST_LINES && !self.0.contains(&line) {
-            self.0.push(line.chars().take(LONGEST_LINE).collect());
+            self.0.push(line);
         }
     }
 

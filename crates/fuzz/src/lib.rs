@@ -4,6 +4,12 @@
 //! None may panic, hang or grow without bound; what else must hold is stated at each, and is asserted. Each returns whether
 //! the bytes were taken for what they should be, so that a test can see that its seeds reach beyond the first check.
 
+mod databases;
+mod results;
+
+pub use databases::{mysql, postgres, trino};
+pub use results::{archive, fio_report, import};
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -26,14 +32,20 @@ pub struct Target {
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    Target { name: "archive", run: archive },
     Target { name: "document", run: document },
     Target { name: "driver", run: driver },
     Target { name: "evaluation", run: evaluation },
+    Target { name: "fio_report", run: fio_report },
     Target { name: "http_response", run: http_response },
+    Target { name: "import", run: import },
+    Target { name: "mysql", run: mysql },
     Target { name: "policy", run: policy },
+    Target { name: "postgres", run: postgres },
     Target { name: "redact", run: redact },
     Target { name: "second", run: second },
     Target { name: "selector", run: selector },
+    Target { name: "trino", run: trino },
 ];
 
 /// A directory in which nothing lies, so that paths lead where they say.
@@ -45,6 +57,16 @@ const SECRET: &str = "Hunter2Hunter2";
 fn halves(bytes: &[u8], separator: u8) -> (&[u8], &[u8]) {
     let at = bytes.iter().position(|byte| *byte == separator).unwrap_or(bytes.len());
     (&bytes[..at], bytes.get(at + 1..).unwrap_or_default())
+}
+
+/// The longest that an error may be, whatever was read, characters.
+const LONGEST_ERROR: usize = 3_000;
+
+/// An error is one line of bounded length that says nothing of a secret.
+fn check_error(text: &str) {
+    assert!(!text.contains(char::is_control), "{text:?}");
+    assert!(text.chars().count() <= LONGEST_ERROR, "{} characters: {text}", text.chars().count());
+    assert!(!text.contains(SECRET), "{text}");
 }
 
 /// Surroundings in which there are no files, and every variable is 1.

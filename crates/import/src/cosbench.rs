@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use tidemark_measure::kind::{OperationClass, WorkKind};
 use tidemark_measure::record::{Example, Note, Operation, Reported, Run, Stage, State, Work};
 use tidemark_measure::tally::Tally;
+use tidemark_measure::units;
 
 /// COSBench's columns of percentiles.
 const PERCENTILES: [(&str, f64); 6] = [
@@ -29,6 +30,9 @@ const PERCENTILES: [(&str, f64); 6] = [
     ("99%-ResTime", 0.99),
     ("100%-ResTime", 1.0),
 ];
+
+/// More works are not read at once.
+const WORKS_MOST: usize = 20_000;
 
 /// Reads a workload's directory, or all of those in an archive, in their order.
 pub(crate) fn archive(directory: &Path, options: &Options) -> Result<Vec<Run>, String> {
@@ -47,13 +51,19 @@ pub(crate) fn archive(directory: &Path, options: &Options) -> Result<Vec<Run>, S
         }
     }
     numbered.sort();
-    let (mut runs, mut empty) = (Vec::new(), Vec::new());
+    let (mut runs, mut empty, mut works) = (Vec::new(), Vec::new(), 0);
     for (_, path) in numbered {
         let name = file_name(&path);
         match table_of(&path) {
             Some(table) => {
                 let read = Source::found(&table).and_then(|source| workload(&source, options));
-                runs.push(read.map_err(|error| format!("{name}: {error}"))?);
+                let run = read.map_err(|error| format!("{name}: {error}"))?;
+                works += run.stages.iter().map(|stage| stage.works.len()).sum::<usize>();
+                if works > WORKS_MOST {
+                    let most = units::count(WORKS_MOST as u64);
+                    return Err(format!("contains more than {most} works: import its workloads one by one"));
+                }
+                runs.push(run);
             }
             None => empty.push(name),
         }

@@ -18,7 +18,7 @@ use tidemark_measure::units;
 pub(crate) const UNCLASSIFIED: Fault = Fault::ServerError;
 
 /// Seconds of a series beyond which a clock is wrong: a week.
-const LONGEST_SERIES: u32 = 7 * 86_400;
+pub(crate) const LONGEST_SERIES: u32 = 7 * 86_400;
 
 /// A run without stages yet.
 pub(crate) fn run(path: &Path, name: String, format: &str) -> Run {
@@ -170,6 +170,7 @@ const MOST_PARTS: usize = 500;
 pub(crate) fn few_enough(what: &str, count: usize) -> Result<(), String> {
     match count > MOST_PARTS {
         true => {
+            let count = units::count(count as u64);
             Err(format!("contains {count} {what}; the limit is {MOST_PARTS}: split it into several files"))
         }
         false => Ok(()),
@@ -213,6 +214,9 @@ pub(crate) fn spread(column: &mut Column, from: u32, to: u32, numbers: SecondOfO
     }
 }
 
+/// The longest command line that is kept, bytes.
+const LONGEST_COMMAND: usize = 64 << 10;
+
 /// A command line without the values of secrets.
 pub(crate) fn command(text: &str) -> String {
     let is_secret = |name: &str| {
@@ -220,6 +224,7 @@ pub(crate) fn command(text: &str) -> String {
         name.starts_with('-')
             && ["secret", "password", "token", "cred"].iter().any(|part| name.contains(part))
     };
+    let text = &text[..text.floor_char_boundary(LONGEST_COMMAND)];
     let (mut words, mut hide) = (Vec::new(), false);
     for word in text.split_whitespace() {
         let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));

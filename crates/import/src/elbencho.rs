@@ -65,8 +65,9 @@ fn run(source: &Source, options: &Options, phases: &[Phase], format: &str, numbe
     };
     let mut run = draft::run(&source.path, name, &format);
     run.provenance.command = draft::command(text(|phase| &phase.command));
-    run.provenance.document =
-        phases.first().map(|phase| tidemark_plan::redact::redact(&phase.setup)).unwrap_or_default();
+    // What it was set up with may have parts of a command line.
+    let setup: String = text(|phase| &phase.setup).lines().map(|line| draft::command(line) + "\n").collect();
+    run.provenance.document = tidemark_plan::redact::redact(&setup);
     let began = phases.iter().filter_map(|phase| phase.started_unix_ns).min();
     run.started_unix_ns = began.unwrap_or(source.modified_unix_ns);
     let mut next = 0u64;

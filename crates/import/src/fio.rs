@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use tidemark_fio::json::{Direction, Document, Job, Latency, Piece, Stream};
 use tidemark_measure::fault::Fault;
+use tidemark_measure::json::weigh;
 use tidemark_measure::record::{Example, Note, Operation, Reported, Run, State, Work};
 use tidemark_measure::tally::Tally;
 
@@ -88,6 +89,7 @@ fn stream(text: &str) -> (Option<Document>, Option<String>) {
 /// The report in a text that fio did not lay out.
 fn rewritten(text: &str, garbage: Option<String>) -> Result<Document, String> {
     let begins = text.find('{').ok_or("contains no JSON; run fio with `--output-format=json+`")?;
+    weigh(&text[begins..])?;
     serde_json::Deserializer::from_str(&text[begins..])
         .into_iter()
         .next()

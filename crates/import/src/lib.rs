@@ -37,6 +37,7 @@ mod tests;
 use source::Source;
 use std::path::{Path, PathBuf};
 use tidemark_measure::evaluation::Evaluation;
+use tidemark_measure::line::one_line;
 use tidemark_measure::record::Run;
 use tidemark_measure::service_level::ServiceLevel;
 
@@ -59,6 +60,16 @@ pub enum Format {
     Hammerdb,
     /// A table with a row per level: an axis' column and columns of results.
     Table,
+}
+
+impl Format {
+    /// More than this is not read: logs and reports of every second are longer than results.
+    fn most_bytes(self) -> usize {
+        match self {
+            Format::Fio | Format::Warp | Format::Pgbench => usize::MAX,
+            _ => 16 << 20,
+        }
+    }
 }
 
 /// How it is read.
@@ -98,11 +109,26 @@ pub struct ImportError {
 /// # Errors
 /// Files that cannot be read, that are not what they should be, or hold nothing.
 pub fn import(path: &Path, options: &Options) -> Result<Imported, ImportError> {
-    let checked = read(path, options).and_then(|read| {
+    checked(path, read(path, options))
+}
+
+/// Reads a result of another tool whose bytes are here already, as a file of this name would hold them.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_bytes(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Imported, ImportError> {
+    checked(path, Source::of_bytes(path, bytes, 0).and_then(|source| read_source(&source, options)))
+}
+
+/// Most characters of what is wrong with a file: it may be a name in it.
+const MOST_WORDS: usize = 600;
+
+fn checked(path: &Path, read: Result<Imported, String>) -> Result<Imported, ImportError> {
+    let checked = read.and_then(|read| {
         read.runs.iter().try_for_each(draft::check)?;
         Ok(read)
     });
-    checked.map_err(|what| ImportError { path: path.into(), what })
+    checked.map_err(|what| ImportError { path: path.into(), what: one_line(&what, MOST_WORDS) })
 }
 
 fn read(path: &Path, options: &Options) -> Result<Imported, String> {
@@ -112,20 +138,27 @@ fn read(path: &Path, options: &Options) -> Result<Imported, String> {
             Some(_) => Err("a directory; use a file: only COSBench's archives are directories".into()),
         };
     }
-    let source = Source::read(path)?;
+    read_source(&Source::read(path)?, options)
+}
+
+fn read_source(source: &Source, options: &Options) -> Result<Imported, String> {
     let format = match options.format {
         Some(format) => format,
         None => kind::of(&source.text)?,
     };
+    let (length, most) = (source.text.len(), format.most_bytes());
+    if length > most {
+        return Err(format!("larger than {} MiB; import a part of it", most >> 20));
+    }
     match format {
-        Format::Cosbench => cosbench::workload(&source, options).map(|run| of_runs(vec![run])),
-        Format::Fio => fio::read(&source, options).map(|run| of_runs(vec![run])),
-        Format::Warp => warp::read(&source, options).map(|run| of_runs(vec![run])),
-        Format::Elbencho => elbencho::read(&source, options).map(of_runs),
-        Format::Sysbench => sysbench::read(&source, options).map(of_runs),
-        Format::Pgbench => pgbench::read(&source, options).map(of_runs),
-        Format::Hammerdb => hammerdb::read(&source, options).map(of_runs),
-        Format::Table => table::read(&source, options),
+        Format::Cosbench => cosbench::workload(source, options).map(|run| of_runs(vec![run])),
+        Format::Fio => fio::read(source, options).map(|run| of_runs(vec![run])),
+        Format::Warp => warp::read(source, options).map(|run| of_runs(vec![run])),
+        Format::Elbencho => elbencho::read(source, options).map(of_runs),
+        Format::Sysbench => sysbench::read(source, options).map(of_runs),
+        Format::Pgbench => pgbench::read(source, options).map(of_runs),
+        Format::Hammerdb => hammerdb::read(source, options).map(of_runs),
+        Format::Table => table::read(source, options),
     }
 }
 

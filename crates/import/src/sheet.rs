@@ -1,6 +1,7 @@
 //! Rows of cells: CSV (RFC 4180) with any delimiter.
 
 use std::borrow::Cow;
+use tidemark_measure::units;
 
 /// One row.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,10 @@ impl Row<'_> {
         self.cells.get(column).map_or("", |cell| cell.trim())
     }
 }
+
+/// Most cells of a row, and of a table that is read as a whole.
+const MOST_OF_ROW: usize = 1_000;
+const MOST_OF_SHEET: usize = 1_000_000;
 
 /// The rows of a text, those that are blank left out.
 pub(crate) struct Rows<'a> {
@@ -94,6 +99,11 @@ impl<'a> Iterator for Rows<'a> {
                         if !more {
                             break;
                         }
+                        if cells.len() == MOST_OF_ROW {
+                            self.rest = "";
+                            let most = units::count(MOST_OF_ROW as u64);
+                            return Some(Err(format!("line {line} has more than {most} cells")));
+                        }
                     }
                     Err(error) => {
                         self.rest = "";
@@ -123,7 +133,20 @@ impl<'a> Sheet<'a> {
     pub(crate) fn read(text: &'a str, delimiter: char) -> Result<Self, String> {
         let mut rows = Rows::new(text, delimiter);
         let header = rows.next().ok_or("is empty")??;
-        Ok(Self { header, rows: rows.collect::<Result<_, _>>()? })
+        let mut sheet = Self { header, rows: Vec::new() };
+        let mut cells = 0;
+        for row in rows {
+            let row = row?;
+            cells += row.cells.len();
+            if cells > MOST_OF_SHEET {
+                return Err(format!(
+                    "has more than {} cells: import a part of it",
+                    units::count(MOST_OF_SHEET as u64)
+                ));
+            }
+            sheet.rows.push(row);
+        }
+        Ok(sheet)
     }
 
     /// The place of a column, by its name in any case.

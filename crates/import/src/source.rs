@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// More than this is not read, compressed or not, bytes: results are smaller, logs of requests should be.
-const LARGEST: u64 = 256 << 20;
+const LARGEST: u64 = 128 << 20;
 
 /// The first bytes of a Zstandard frame (RFC 8878, 3.1.1).
 const ZSTANDARD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// What some programs write before a text in UTF-8.
+const MARK: char = '\u{feff}';
 
 /// A file that was read.
 pub(crate) struct Source {
@@ -47,17 +50,22 @@ impl Source {
         let file = file.map_err(|error| format!("cannot be read: {error}"))?;
         let modified = file.metadata().ok().and_then(|metadata| metadata.modified().ok());
         let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified_unix_ns = since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(0);
         let bytes = bounded(file).map_err(|error| error.sentence("cannot be read"))?;
+        Self::of_bytes(path, bytes, modified_unix_ns)
+    }
+
+    /// A file with these bytes.
+    pub(crate) fn of_bytes(path: &Path, bytes: Vec<u8>, modified_unix_ns: u64) -> Result<Self, String> {
         let bytes = if bytes.starts_with(&ZSTANDARD) { decompressed(&bytes)? } else { bytes };
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             format!("not UTF-8 text (byte {at}); convert it, or decompress it first")
         })?;
-        let text = match text.strip_prefix('\u{feff}') {
-            Some(rest) => rest.to_owned(),
-            None => text,
-        };
-        let modified_unix_ns = since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(0);
+        let mut text = text;
+        if text.starts_with(MARK) {
+            text.replace_range(..MARK.len_utf8(), "");
+        }
         Ok(Self { path: path.into(), text, modified_unix_ns })
     }
 
@@ -103,8 +111,14 @@ impl Trouble {
 
 fn bounded(reader: impl Read) -> Result<Vec<u8>, Trouble> {
     let mut bytes = Vec::new();
-    reader.take(LARGEST + 1).read_to_end(&mut bytes).map_err(Trouble::System)?;
-    if bytes.len() as u64 > LARGEST { Err(Trouble::TooMany) } else { Ok(bytes) }
+    more(&mut bytes, reader).map(|()| bytes)
+}
+
+/// Adds what a reader gives.
+fn more(bytes: &mut Vec<u8>, reader: impl Read) -> Result<(), Trouble> {
+    let left = LARGEST - bytes.len() as u64;
+    reader.take(left + 1).read_to_end(bytes).map_err(Trouble::System)?;
+    if bytes.len() as u64 > LARGEST { Err(Trouble::TooMany) } else { Ok(()) }
 }
 
 /// All frames of a Zstandard file.
@@ -115,11 +129,7 @@ fn decompressed(mut bytes: &[u8]) -> Result<Vec<u8>, String> {
     while !bytes.is_empty() {
         let decoder = ruzstd::decoding::StreamingDecoder::new(&mut bytes)
             .map_err(|error| format!("{BROKEN}: {error}"))?;
-        let frame = bounded(decoder).map_err(|error| error.sentence(BROKEN))?;
-        all.extend_from_slice(&frame);
-        if all.len() as u64 > LARGEST {
-            return Err(Trouble::TooMany.sentence(BROKEN));
-        }
+        more(&mut all, decoder).map_err(|error| error.sentence(BROKEN))?;
     }
     Ok(all)
 }

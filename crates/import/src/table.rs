@@ -18,6 +18,7 @@ use figure::Figures;
 use std::collections::BTreeMap;
 use tidemark_measure::axis::{Axis, Value};
 use tidemark_measure::evaluation::{Arm, Evaluation, Level, Load, Member};
+use tidemark_measure::line::one_line;
 use tidemark_measure::record::{Note, Provenance, Reported, Run, State};
 use tidemark_measure::service_level::Statistic;
 use tidemark_measure::tally::Tally;
@@ -28,6 +29,9 @@ const ASSUMED_S: f64 = 10.0;
 
 /// More rows are no table of levels.
 const ROWS_MOST: usize = 10_000;
+
+/// Most characters of names of columns in a note, which is every row's.
+const NAMES_MOST: usize = 300;
 
 /// The name of the only arm where the table names none.
 const ARM: &str = "imported";
@@ -291,7 +295,10 @@ fn remarks(columns: &Columns, options: &Options) -> Vec<Note> {
     }
     let unknown = columns.unknown();
     if !unknown.is_empty() {
-        notes.push(note("table-columns", format!("Ignored columns: {}.", unknown.join(", "))));
+        notes.push(note(
+            "table-columns",
+            format!("Ignored columns: {}.", one_line(&unknown.join(", "), NAMES_MOST)),
+        ));
     }
     notes
 }

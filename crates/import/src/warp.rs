@@ -12,6 +12,7 @@ use crate::draft::{self, Column, note};
 use crate::sheet::{Rows, find};
 use crate::source::{Source, begin_of_json};
 use tidemark_measure::fault::Fault;
+use tidemark_measure::json::weigh;
 use tidemark_measure::kind::WorkKind;
 use tidemark_measure::record::{Example, Note, Operation, Run, Work};
 
@@ -45,6 +46,7 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Run, String> {
     let text = source.text.as_str();
     // A script that keeps what warp prints keeps its messages, too.
     let (found, format) = if let Some(begin) = begin_of_json(text) {
+        weigh(&text[begin..])?;
         (aggregate::read(&text[begin..])?, "warp JSON")
     } else {
         let header = Rows::new(text, '\t').next().ok_or("is empty")??;

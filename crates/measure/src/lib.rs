@@ -3,6 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`units`] | bytes, durations, rates and counts: parsed, printed, never mixed up |
+//! | [`json`] | JSON of others, weighed before it is read |
+//! | [`line`] | texts of others within lines of our own |
 //! | [`kind`] | what works and operations are |
 //! | [`axis`] | what a sweep varies: names and values with units |
 //! | [`rng`] | the seeded random stream that every choice comes from |
@@ -31,7 +33,9 @@ pub mod fault;
 pub mod histogram;
 pub mod host;
 pub mod in_effect;
+pub mod json;
 pub mod kind;
+pub mod line;
 pub mod observation;
 pub mod pick;
 pub mod rate;

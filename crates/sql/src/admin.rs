@@ -6,6 +6,7 @@ use crate::job::{Settings, Target};
 use crate::server::Server;
 use crate::sessions::cannot_connect;
 use crate::statement::{Control, Statements};
+use crate::stream::too_large;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,6 +16,9 @@ use tidemark_reactor::Reactor;
 
 /// How long a statement may take outside a load, and while a data set is loaded, nanoseconds: indexes of large tables are made.
 pub(crate) const PATIENCE_NS: u64 = 3600 * 1_000_000_000;
+
+/// Most cells of an answer: each takes many times its text in memory.
+const MOST_CELLS: usize = 1_000_000;
 
 /// A connection that is waited for.
 pub(crate) struct Admin {
@@ -71,11 +75,15 @@ impl Admin {
     pub(crate) fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
         self.limit();
         self.reactor.block_on(self.connection.simple(sql))?;
+        let rows = self.connection.rows(0);
+        if rows.iter().map(|row| row.columns().max(1)).sum::<usize>() > MOST_CELLS {
+            return Err(too_large());
+        }
         let row = |row: crate::rows::Row<'_>| {
             let column = |column| row.get(column).map(|text| text.map(str::to_owned));
             (0..row.columns()).map(column).collect::<Result<Vec<_>, _>>()
         };
-        self.connection.rows(0).iter().map(row).collect()
+        rows.iter().map(row).collect()
     }
 
     /// The first column of the first row, if there is one and it is not null.

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use tidemark_measure::fault::Fault;
+use tidemark_measure::line::one_line;
 use tidemark_reactor::{Broken, fault_of_io, sentence_of_io};
 
 /// Why something failed.
@@ -102,23 +103,7 @@ const MOST_WORDS: usize = 300;
 
 /// A server's message as one line of bounded length, so that it cannot pass for lines of our own.
 pub(crate) fn words(text: &str) -> String {
-    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    let mut whole = text.split(breaks).map(str::trim).filter(|part| !part.is_empty());
-    let mut line = String::new();
-    for part in &mut whole {
-        let left = MOST_WORDS.saturating_sub(line.chars().count());
-        if left == 0 {
-            break;
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.extend(part.chars().take(left));
-    }
-    if text.chars().count() > MOST_WORDS {
-        line.push('…');
-    }
-    line
+    one_line(text, MOST_WORDS)
 }
 
 /// The class of an SQLSTATE. CockroachDB uses the same; other databases map their codes to these.

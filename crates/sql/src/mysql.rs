@@ -23,7 +23,7 @@ use crate::job::Settings;
 use crate::rows::{Extent, Rows};
 use crate::server::Server;
 use crate::statement::{Control, Statements};
-use crate::stream::{RESULTS_MOST, Stream, too_large};
+use crate::stream::{MOST_RESULTS, RESULTS_MOST, Stream, too_large};
 use crate::value::Value;
 use bytes::{BufMut as _, BytesMut};
 use packet::{Done, malformed};
@@ -327,6 +327,9 @@ impl Connection {
     async fn receive(&mut self, binary: bool) -> Result<(), Failure> {
         loop {
             let done = self.result(binary).await?;
+            if self.results.len() > MOST_RESULTS {
+                return Err(too_large());
+            }
             self.in_transaction = done.is_in_transaction();
             if !done.has_more() {
                 return Ok(());

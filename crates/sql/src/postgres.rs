@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::rows::{Extent, Rows};
 use crate::server::Server;
 use crate::statement::Statements;
-use crate::stream::Stream;
+use crate::stream::{MOST_RESULTS, Stream, too_large};
 use crate::value::Value;
 use bytes::{BufMut as _, BytesMut};
 use message::{Message, Tag};
@@ -344,6 +344,9 @@ impl Connection {
     /// Takes note of a message.
     #[inline]
     fn understand(&mut self, message: Message) -> Result<Step, Failure> {
+        if self.results.len() > MOST_RESULTS {
+            return Err(too_large());
+        }
         match message.kind {
             b'D' => {
                 if self.open.rows == 0 {

@@ -19,6 +19,9 @@ const LOOK_EVERY: u32 = 64;
 /// What the results of statements that are run together may take, bytes: more ends the operation instead of growing in memory.
 pub(crate) const RESULTS_MOST: usize = 64 << 20;
 
+/// Most results of statements that are run together: a server may send empty ones without end.
+pub(crate) const MOST_RESULTS: usize = 10_000;
+
 /// What came is larger than that.
 #[cold]
 pub(crate) fn too_large() -> Failure {

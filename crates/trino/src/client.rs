@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::Value;
+use tidemark_measure::line::one_line;
 
 /// How long a request may take: the coordinator itself answers within a second, with nothing if it has nothing yet.
 const REQUEST: Duration = Duration::from_secs(30);
@@ -13,6 +14,10 @@ const REQUEST: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_secs(5);
 /// How long to wait when the coordinator has too much to do.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Most bytes of all replies to a statement, and most characters of what they say of a failure.
+const MOST_BYTES: usize = 32 << 20;
+const WORDS: usize = 500;
 
 /// How long the coordinator may take to name its nodes.
 const NODES: Duration = Duration::from_secs(30);
@@ -56,7 +61,7 @@ fn ask_with(endpoint: &str, sql: &str, limit: Duration, request: Duration) -> Re
     let settings = ureq::Agent::config_builder().proxy(None).http_status_as_error(false);
     let agent: ureq::Agent = settings.timeout_global(Some(request)).build().into();
     let deadline = Instant::now() + limit;
-    let mut rows = Vec::new();
+    let (mut rows, mut bytes) = (Vec::new(), 0);
     let mut next = None;
     loop {
         if Instant::now() > deadline {
@@ -82,9 +87,14 @@ fn ask_with(endpoint: &str, sql: &str, limit: Duration, request: Duration) -> Re
             }
             other => return Err(format!("the server answered with HTTP status {other}")),
         }
-        let answer: Answer = response.body_mut().read_json().map_err(|error| error.to_string())?;
+        let text = response.body_mut().read_to_string().map_err(|error| error.to_string())?;
+        bytes += text.len();
+        if bytes > MOST_BYTES {
+            return Err(format!("the rows of a statement are larger than {} MiB", MOST_BYTES >> 20));
+        }
+        let answer: Answer = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         if let Some(error) = answer.error {
-            return Err(error.message);
+            return Err(one_line(&error.message, WORDS));
         }
         rows.extend(answer.data);
         match answer.next {

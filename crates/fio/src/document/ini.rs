@@ -86,6 +86,13 @@ pub(crate) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Se
         }
         let (name, value) = line.split_once('=').unwrap_or((line, ""));
         let setting = Setting { name: trimmed(name), value: trimmed(value), span };
+        if setting.name == "directory" && value.starts_with(BLANKS) {
+            found.push(Diagnostic::error(
+                setting.span.clone(),
+                "fio takes the blank before the value of `directory` for a part of its name",
+                "write it without blanks: `directory=/path`",
+            ));
+        }
         // fio replaces variables before it looks for the option, so that it may be any.
         if setting.name.contains('$') {
             found.push(Diagnostic::error(
@@ -113,9 +120,12 @@ pub(crate) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Se
     sections
 }
 
+/// What separates words in C.
+const BLANKS: [char; 6] = [' ', '\t', '\n', '\x0b', '\x0c', '\r'];
+
 /// Without blanks around it: those of C, as fio knows no others. Whatever else looks like one is a part of the text.
 fn trimmed(text: &str) -> &str {
-    text.trim_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r'])
+    text.trim_matches(BLANKS)
 }
 
 /// Lines that are not empty once comments and surrounding blanks are removed.

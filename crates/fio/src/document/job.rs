@@ -1,6 +1,7 @@
 //! What one job of a fio job file does, as far as Tidemark must know.
 
 use super::ini::Setting;
+use super::names::{LONGEST_PATH, MOST_NAMES, Names};
 use std::path::PathBuf;
 use tidemark_block::job::{Action, Place, Rbd, Volume};
 
@@ -10,12 +11,6 @@ const FILE_NAMES: &str = "$jobname.$jobnum.$filenum";
 
 /// The option that says where buffers are.
 pub(super) const BUFFERS: &[&str] = &["mem", "iomem"];
-
-/// Most files that a job's default names are spelled out for, and most that it may name.
-const MOST_NAMES: u64 = 1024;
-
-/// The longest name of a file that Linux takes, bytes.
-const LONGEST_PATH: usize = 4096;
 
 /// Engines that leave the files and devices of this machine alone: all others are taken to work on those that the job names.
 const ELSEWHERE: [&str; 13] = [
@@ -69,6 +64,8 @@ pub(super) struct Job<'a> {
     pub(super) global: &'a [&'a Setting<'a>],
     pub(super) own: &'a [Setting<'a>],
     pub(super) variables: &'a Variables<'a>,
+    /// The files that it names.
+    pub(super) names: Names,
 }
 
 /// A value as fio sees it, with every `${NAME}` replaced; or else the variable that is not set.
@@ -216,41 +213,21 @@ impl<'a> Job<'a> {
     /// # Errors
     /// They are more, or longer, than fio can open: what is wrong with them.
     pub(super) fn paths(&self) -> Result<Vec<PathBuf>, String> {
+        let named = self.names.files()?;
         if !self.on_files() {
             return Ok(Vec::new());
         }
-        let directories = self.directories();
-        let mut files = self.files();
-        if files.is_empty() {
-            files = self.default_names()?;
+        if !named.is_empty() {
+            return Ok(named);
         }
-        if directories.len().saturating_mul(files.len()) as u64 > MOST_NAMES {
-            return Err(format!("names {} files in {} directories", files.len(), directories.len()));
-        }
-        if directories.iter().chain(&files).any(|name| name.len() > LONGEST_PATH) {
-            return Err(format!("names a file with more than {LONGEST_PATH} bytes"));
-        }
-        let paths = joined(&directories, &files).into_iter();
-        Ok(paths.filter(|path| !path.to_string_lossy().contains('$')).collect())
-    }
-
-    fn directories(&self) -> Vec<String> {
-        self.value(&["directory"]).map_or_else(|| vec![String::new()], names)
-    }
-
-    /// What `filename` lists: each line adds to those before it, `[global]` ones included.
-    fn files(&self) -> Vec<String> {
-        let lines = self.settings().filter(|setting| setting.name == "filename");
-        lines.flat_map(|setting| names(setting.value)).collect()
+        let usual = self.names.joined(&self.default_names()?)?;
+        // Nobody but fio knows what these will be called.
+        Ok(usual.into_iter().filter(|name| !name.contains('$')).map(PathBuf::from).collect())
     }
 
     /// The paths that its options name, whether its engine works on files or not.
     pub(super) fn named(&self) -> Vec<PathBuf> {
-        let (directories, files) = (self.directories(), self.files());
-        match directories.len().saturating_mul(files.len()) as u64 > MOST_NAMES {
-            true => Vec::new(),
-            false => joined(&directories, &files),
-        }
+        self.names.files().unwrap_or_default()
     }
 
     /// What its logs' names begin with; without a name they are called after the job, in the working directory.
@@ -285,7 +262,7 @@ impl<'a> Job<'a> {
     }
 
     fn default_names(&self) -> Result<Vec<String>, String> {
-        let count = |names: &[&str]| self.number(names).unwrap_or(1).clamp(1, MOST_NAMES);
+        let count = |names: &[&str]| self.number(names).unwrap_or(1).clamp(1, MOST_NAMES as u64);
         let of_files = count(&["nrfiles", "nr_files"]);
         // A section that is named as a device is that device, where it is there: fio's `exists_and_not_regfile`.
         if of_files == 1 && std::fs::metadata(self.section).is_ok_and(|found| !found.is_file()) {
@@ -298,7 +275,7 @@ impl<'a> Job<'a> {
         }
         let pairs = (0..count(&["numjobs"]))
             .flat_map(|job| (0..of_files).map(move |file| (job, file)))
-            .take(MOST_NAMES as usize);
+            .take(MOST_NAMES);
         let name = |(job, file): (u64, u64)| {
             let named = format.replace("$jobname", self.section).replace("$jobnum", &job.to_string());
             named.replace("$filenum", &file.to_string())
@@ -313,28 +290,4 @@ impl<'a> Job<'a> {
         names.dedup();
         Ok(names)
     }
-}
-
-/// fio joins the two as texts: a name that begins with `/` does not replace the directory.
-fn joined(directories: &[String], files: &[String]) -> Vec<PathBuf> {
-    let one = |directory: &String, file: &String| match directory.is_empty() {
-        true => PathBuf::from(file),
-        false => PathBuf::from(format!("{directory}/{file}")),
-    };
-    directories.iter().flat_map(|directory| files.iter().map(move |file| one(directory, file))).collect()
-}
-
-/// A list of names with colons between them; `\:` is a colon within a name.
-fn names(value: &str) -> Vec<String> {
-    let (mut names, mut current, mut chars) = (Vec::new(), String::new(), value.chars().peekable());
-    while let Some(c) = chars.next() {
-        match (c, chars.peek()) {
-            ('\\', Some(':')) => current.extend(chars.next()),
-            (':', _) => names.push(std::mem::take(&mut current)),
-            (c, _) => current.push(c),
-        }
-    }
-    names.push(current);
-    names.retain(|name| !name.is_empty());
-    names
 }

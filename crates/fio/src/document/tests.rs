@@ -225,6 +225,21 @@ fn paths(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn names_that_fio_takes_otherwise_are_refused() {
+    for (text, words) in [
+        ("[j]\ndirectory = /x\n", "the blank before the value"),
+        ("[j]\ndirectory=\t/x\n", "the blank before the value"),
+        ("[j]\ndirectory=:\nfilename=x\n", "colons alone"),
+        ("[j]\nioengine=cpuio\ndirectory=:\nfilename=x\n", "colons alone"),
+        ("[j]\nsize=1m\n[global]\nfilename=/x\n", "behind the last job"),
+    ] {
+        let found = read(text).unwrap_err();
+        assert!(found.iter().any(|one| one.message.contains(words)), "{text}: {found:?}");
+    }
+    assert!(read("[j]\nsize=1m\n[global]\nbs=4k\n").is_ok());
+}
+
+#[test]
 fn files_are_those_that_fio_opens() {
     assert_eq!(paths("[j]\ndirectory=/data\nfilename=/x\nrw=write\n"), ["/data//x"]);
     assert_eq!(paths("[global]\nfilename=/a\n[j]\nfilename=/b:/c\nfilename=/d\n"), ["/a", "/b", "/c", "/d"]);
@@ -235,6 +250,15 @@ fn files_are_those_that_fio_opens() {
         assert_eq!(paths(&format!("[j]\nioengine={engine}\nfilename=/a\n")), ["/a"], "{engine}");
     }
     assert_eq!(paths("[j]\nioengine=null\nfilename=/a\n"), Vec::<String>::new());
+    // What a section names is joined with the directory of that section, or with the one before it.
+    assert_eq!(paths("[global]\nfilename=a\n[j]\ndirectory=/x\n"), ["a"]);
+    assert_eq!(
+        paths("[global]\nfilename=a\ndirectory=/x\n[j]\ndirectory=/y\nfilename=b\n"),
+        ["/x/a", "/y/b"]
+    );
+    assert_eq!(paths("[global]\ndirectory=/x\n[j]\nfilename=b\n[global]\ndirectory=/y\n[k]\n"), ["/x/b"]);
+    assert_eq!(paths("[j]\ndirectory=/x:/y\nfilename=a:b\n"), ["/x/a", "/x/b", "/y/a", "/y/b"]);
+    assert_eq!(paths("[j]\nfilename=$jobname\n"), ["$jobname"], "fio puts no name in its place");
     let plan = read("[j]\nioengine=rbd:x\nrbdname=user-1\nrw=write\n").unwrap().0;
     assert_eq!(file(&plan.stages[0].works[0]).images.len(), 1);
     let plan = read("[j]\nioengine=nbd\nuri=nbd://127.0.0.1/disk\nrw=write\n").unwrap().0;

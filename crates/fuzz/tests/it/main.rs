@@ -10,10 +10,22 @@
 mod mutation;
 
 use mutation::Mutations;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use std::alloc::System;
 use std::path::{Path, PathBuf};
 use tidemark_fuzz::TARGETS;
 use tidemark_measure::tally::Interval;
 use tidemark_measure::wire;
+
+/// Counts for the whole process, and each test is one.
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Most bytes that an input may have allocated, those that were given back included: several times what the largest take.
+const MOST_ALLOCATED: usize = 256 << 20;
+
+/// How many times as many inputs each target gets, for whoever has the time.
+const VARIABLE: &str = "TIDEMARK_FUZZ";
 
 /// How many inputs a target gets. Reading a document takes milliseconds where nothing is optimised.
 const SHORT: u64 = 20_000;
@@ -56,10 +68,15 @@ fn try_with(name: &str, seeds: &[Vec<u8>], inputs: u64) {
     let target = TARGETS.iter().find(|target| target.name == name).unwrap();
     let run = |input: &[u8]| {
         let tried = Tried(input);
+        let region = Region::new(ALLOCATOR);
         let taken = (target.run)(input);
+        let allocated = region.change().bytes_allocated;
+        assert!(allocated <= MOST_ALLOCATED, "{allocated} bytes were allocated");
         drop(tried);
         taken
     };
+    let times = std::env::var(VARIABLE).ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    let inputs = inputs * times;
     let (taken, others): (Vec<_>, Vec<_>) = seeds.iter().map(Vec::as_slice).partition(|seed| run(seed));
     assert!(!taken.is_empty(), "no seed of {name} is taken for what it should be");
     let mutations = Mutations::of(&taken);
@@ -67,6 +84,42 @@ fn try_with(name: &str, seeds: &[Vec<u8>], inputs: u64) {
     let seeds = (taken.len(), others.len());
     eprintln!("{name}: seeds taken and not {seeds:?}, {reached} of {inputs} mutations taken");
     assert!(reached > 0, "no mutation reaches beyond the first check");
+}
+
+#[test]
+fn any_bytes_are_a_result_or_an_error() {
+    let seeds = [
+        files("fuzz/seeds/import", &[]),
+        files("crates/import/src/samples", &[]),
+        files("examples", &["csv"]),
+    ];
+    try_with("import", &seeds.concat(), SHORT / 10);
+}
+
+#[test]
+fn any_files_are_an_archive_or_an_error() {
+    try_with("archive", &files("fuzz/seeds/archive", &[]), SHORT / 10);
+}
+
+#[test]
+fn any_output_of_fio_is_reports_or_words() {
+    let seeds = [files("crates/fio/tests/fixtures", &["json"]), files("fuzz/seeds/fio_report", &[])];
+    try_with("fio_report", &seeds.concat(), SHORT / 20);
+}
+
+#[test]
+fn no_server_of_mysql_s_protocol_breaks_its_client() {
+    try_with("mysql", &files("fuzz/seeds/mysql", &[]), SHORT / 4);
+}
+
+#[test]
+fn no_server_of_postgresql_s_protocol_breaks_its_client() {
+    try_with("postgres", &files("fuzz/seeds/postgres", &[]), SHORT / 4);
+}
+
+#[test]
+fn any_bytes_are_a_reply_of_trino_or_an_error() {
+    try_with("trino", &files("fuzz/seeds/trino", &[]), SHORT);
 }
 
 #[test]

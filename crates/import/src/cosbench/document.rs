@@ -9,6 +9,9 @@ use std::path::Path;
 /// Names of the files in which an archive keeps its document.
 const FILES: [&str; 2] = ["workload-config.xml", "workload-config.yaml"];
 
+/// A longer document is nobody's, bytes.
+const LONGEST: usize = 8 << 20;
+
 /// Default of the failures per million that a work allows (`afr`).
 const ALLOWED: u32 = 200_000;
 
@@ -50,6 +53,9 @@ impl Document {
     /// Reads the document in a workload's directory, and its text.
     pub(super) fn beside(directory: &Path) -> Option<(Self, String)> {
         let source = FILES.iter().find_map(|file| Source::found(&directory.join(file)).ok())?;
+        if source.text.len() > LONGEST {
+            return None;
+        }
         Some((Self::read(&source.text), source.text))
     }
 

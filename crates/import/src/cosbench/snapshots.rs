@@ -2,7 +2,7 @@
 
 use crate::draft::{Column, note, series, spread};
 use crate::number::{count, ms, percent, quantity};
-use crate::sheet::{Row, Rows};
+use crate::sheet::{Row, Sheet};
 use crate::source::Source;
 use std::path::Path;
 use tidemark_measure::record::{Note, SecondOfOperation, Stage};
@@ -21,8 +21,11 @@ pub(super) fn read(directory: &Path, stage: &mut Stage) -> Result<Option<Note>, 
         return Ok(None);
     }
     let source = Source::found(&path).map_err(|error| format!("{}.csv: {error}", stage.id))?;
-    let rows = Rows::new(&source.text, ',').collect::<Result<Vec<_>, _>>();
-    let rows = rows.map_err(|error| format!("{}.csv: {error}", stage.id))?;
+    if source.text.trim().is_empty() {
+        return Ok(None);
+    }
+    let sheet = Sheet::read(&source.text, ',').map_err(|error| format!("{}.csv: {error}", stage.id))?;
+    let rows: Vec<Row<'_>> = std::iter::once(sheet.header).chain(sheet.rows).collect();
     let operations = stage.works.iter().map(|work| work.operations.len()).sum();
     let Some((groups, rows)) = groups(&rows, operations) else {
         let what =
@@ -117,6 +120,7 @@ fn second_of_day(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sheet::Rows;
 
     #[test]
     fn snapshots_five_seconds_apart_become_seconds() {

@@ -4,6 +4,7 @@ use crate::number::{count, moment, quantity};
 use crate::sheet::{Row, Sheet, delimiter};
 use serde_json::Value;
 use std::borrow::Cow;
+use tidemark_measure::json::weigh;
 
 const MIB: f64 = (1u64 << 20) as f64;
 
@@ -153,6 +154,7 @@ fn of_row(sheet: &Sheet<'_>, row: &Row<'_>, operation: usize) -> Result<Phase, S
 
 /// Phases of JSON, one document after the other. Every value in it is text.
 pub(super) fn of_json(text: &str) -> Result<Vec<Phase>, String> {
+    weigh(text)?;
     let documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let phase = |(index, document): (usize, Result<Value, serde_json::Error>)| {
         let document = document.map_err(|error| format!("not a result of elbencho: {error}"))?;

@@ -20,7 +20,7 @@ const SHARES: [f64; 6] = [0.50, 0.60, 0.80, 0.90, 0.95, 0.99];
 struct Analysis {
     commandline: String,
     warp_version: String,
-    by_op_type: BTreeMap<String, Option<Aggregate>>,
+    by_op_type: BTreeMap<String, Option<Box<Aggregate>>>,
     operations: Vec<Aggregate>,
 }
 
@@ -120,7 +120,10 @@ pub(super) fn read(text: &str) -> Result<Found, String> {
         first.ok_or("contains no JSON")?.map_err(|error| format!("not an analysis of warp: {error}"))?;
     let mut found =
         Found { command: analysis.commandline, version: analysis.warp_version, ..Found::default() };
-    let named = analysis.by_op_type.into_iter().filter_map(|(kind, one)| Some(Aggregate { kind, ..one? }));
+    let named = analysis.by_op_type.into_iter().filter_map(|(kind, one)| {
+        let one = *one?;
+        Some(Aggregate { kind, ..one })
+    });
     let (mut merged, mut sized) = (false, false);
     for one in named.chain(analysis.operations).filter(|one| !one.skipped) {
         merged |= one.parts().count() > 1;

@@ -1,15 +1,23 @@
 //! warp's log of requests (`--full`): a row for each. Its distributions are exact.
 
 use super::{EXAMPLES_MOST, Found, Phase, class, kind};
-use crate::draft::{self, Column, note};
+use crate::draft::{self, Column, LONGEST_SERIES, note};
 use crate::number::{count, moment};
 use crate::sheet::{Row, Rows, find};
 use std::collections::{BTreeMap, BTreeSet};
+use tidemark_measure::line::one_line;
 use tidemark_measure::record::{Example, SecondOfOperation};
 use tidemark_measure::tally::Tally;
+use tidemark_measure::units;
 
 /// More types of operation are no log of warp.
 const TYPES_MOST: usize = 64;
+
+/// More threads are no log of warp, either.
+const WORKERS_MOST: usize = 100_000;
+
+/// Most characters of a client's name and of an error that are kept.
+const EXAMPLE_MOST: usize = 300;
 
 /// Where the columns are.
 struct Columns {
@@ -128,19 +136,24 @@ impl Account {
 
     fn take(&mut self, row: &Row<'_>, columns: &Columns) -> Result<(), String> {
         let request = columns.request(row)?;
-        self.workers
-            .insert((row.cell(columns.client).to_owned(), count(row.cell(columns.thread)).unwrap_or(0)));
+        let worker =
+            (one_line(row.cell(columns.client), EXAMPLE_MOST), count(row.cell(columns.thread)).unwrap_or(0));
+        if self.workers.insert(worker) && self.workers.len() > WORKERS_MOST {
+            let most = units::count(WORKERS_MOST as u64);
+            return Err(format!("line {}: the file has more than {most} threads", row.line));
+        }
         let index = u32::try_from(request.ended_ns.saturating_sub(self.started_ns) / 1_000_000_000);
-        let (second, times) = self.seconds.entry(index.unwrap_or(u32::MAX)).or_default();
-        let error = row.cell(columns.error);
+        let index = index.unwrap_or(u32::MAX).min(LONGEST_SERIES);
+        let (second, times) = self.seconds.entry(index).or_default();
+        let error = one_line(row.cell(columns.error), EXAMPLE_MOST);
         if !error.is_empty() {
-            let fault = class(error);
+            let fault = class(&error);
             draft::fail(&mut self.tally, fault, 1);
             self.tally.failure.record(request.took_ns);
             second.failed += 1;
             let known = self.examples.iter().any(|example| example.text == error);
             if !known && self.examples.len() < EXAMPLES_MOST {
-                self.examples.push(Example { fault, text: error.to_owned() });
+                self.examples.push(Example { fault, text: error });
             }
             return Ok(());
         }

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `http` | requests to the coordinator, within limits |
 //! | `statement` | statements, from their text to their last row |
-//! | `reply` | what is in a reply |
 //! | `sql` | the statements of a query |
 //! | `catalog` | tables registered, recognised, dropped |
 //! | `generate` | tables that Trino makes |
@@ -12,7 +11,6 @@
 mod catalog;
 mod generate;
 mod http;
-mod reply;
 mod sql;
 mod statement;
 
@@ -24,12 +22,12 @@ use crate::tables::failure::Failure;
 use crate::tables::query::{Rows, Stream};
 use async_trait::async_trait;
 use http::{Address, Ask, Connection};
-use reply::Stats;
 use serde::Deserialize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidemark_analytics::job::{Compression, Data, Storage, Target, Trino};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::QueryUse;
+use tidemark_trino::Stats;
 
 /// What a server says of itself at `/v1/info`.
 #[derive(Deserialize)]

@@ -71,7 +71,7 @@ impl Greeting {
         nonce.extend(second.iter().take(12));
         let plugin = packet::text(rest).map_or(rest, |(plugin, _)| plugin);
         // MariaDB says this before its own version, for clients that believe in no version above 5.
-        let version = String::from_utf8_lossy(version);
+        let version = words(&String::from_utf8_lossy(version));
         Some(Self {
             version: version.strip_prefix("5.5.5-").unwrap_or(&version).to_owned(),
             capabilities,

@@ -2,7 +2,7 @@
 
 use super::Connection;
 use super::message::{self, Message};
-use crate::failure::Failure;
+use crate::failure::{Failure, words};
 use crate::job::Tls;
 use crate::server::Server;
 use bytes::BytesMut;
@@ -56,7 +56,7 @@ pub(super) async fn start(
             b'S' => {
                 let pair = message::text(body).and_then(|(name, rest)| Some((name, message::text(rest)?.0)));
                 match pair {
-                    Some(("server_version", version)) => connection.version = version.to_owned(),
+                    Some(("server_version", version)) => connection.version = words(version),
                     Some(("in_hot_standby", standby)) => connection.standby = standby == "on",
                     _ => {}
                 }

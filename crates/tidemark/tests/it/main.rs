@@ -29,6 +29,7 @@ mod knee;
 mod layouts;
 mod limits;
 mod losses;
+mod memory;
 mod namespaces;
 mod observers;
 mod older_store;

@@ -2,7 +2,6 @@
 
 use super::catalog::{Schema, columns, literal, name};
 use super::http::Connection;
-use super::reply::Stats;
 use crate::tables::books::Books;
 use crate::tables::failure::Failure;
 use crate::tables::lake::Lake;
@@ -17,6 +16,7 @@ use tidemark_analytics::sets::Table;
 use tidemark_load::engine::{Clock, Operation, Outcome, Tick};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::TableMade;
+use tidemark_trino::Stats;
 
 /// What has Trino make tables.
 pub(crate) struct Generator {

@@ -36,7 +36,7 @@ const REPLY: Duration = Duration::from_secs(60);
 
 /// Size limits of a reply: its head and its body, bytes. Trino's bodies have about 16 MiB at most before they are written as JSON.
 const MAX_HEAD: usize = 64 << 10;
-const MAX_BODY: usize = 128 << 20;
+const MAX_BODY: usize = 64 << 20;
 
 /// How often a coordinator that has no time just now is asked once more, and after which pause, doubled each time.
 const ATTEMPTS: u32 = 8;

@@ -4,13 +4,14 @@
 //! names where to ask for the next one. A coordinator that has nothing new answers after a second, so nobody has to wait here.
 
 use super::http::{Address, Ask, Connection};
-use super::reply::Reply;
 use crate::tables::failure::Failure;
 use bytes::Bytes;
 use hyper::Method;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidemark_measure::fault::Fault;
+use tidemark_measure::units;
+use tidemark_trino::Reply;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -25,6 +26,9 @@ const CANCEL: Duration = Duration::from_secs(5);
 const QUESTION: Duration = Duration::from_secs(120);
 const MOST_ROWS: usize = 100_000;
 const MOST_BYTES: usize = 64 << 20;
+
+/// What a cell takes in memory beside its text, bytes.
+const PER_CELL: usize = 40;
 
 /// A coordinator, and what it is to give up.
 pub(crate) struct Coordinator {
@@ -103,13 +107,20 @@ impl Coordinator {
         let mut connection = Connection::default();
         let running = self.run(&mut connection, sql, |reply| {
             reply.rows(|row| {
-                bytes += row.iter().flatten().map(|cell| cell.len()).sum::<usize>();
+                bytes += row
+                    .iter()
+                    .map(|cell| PER_CELL + cell.as_ref().map_or(0, |cell| cell.len()))
+                    .sum::<usize>();
                 if rows.len() <= MOST_ROWS && bytes <= MOST_BYTES {
                     rows.push(row.iter().map(|cell| cell.as_ref().map(ToString::to_string)).collect());
                 }
             })?;
             match rows.len() > MOST_ROWS || bytes > MOST_BYTES {
-                true => Err(format!("more than {MOST_ROWS} rows or {} MiB", MOST_BYTES >> 20)),
+                true => Err(format!(
+                    "more than {} rows or {} MiB",
+                    units::count(MOST_ROWS as u64),
+                    MOST_BYTES >> 20
+                )),
                 false => Ok(()),
             }
         });
