@@ -7,6 +7,7 @@ use crate::provenance;
 use crate::runner::{Carrier, Runner};
 use std::collections::BTreeMap;
 use std::time::Instant;
+use tidemark_judge::evidence;
 use tidemark_load::open_files;
 use tidemark_load::work::Share;
 use tidemark_measure::observation::Node;
@@ -35,7 +36,7 @@ impl LocalBackend {
     /// The evidence that the engines have for the stage's numbers, after its load.
     pub fn proof(&mut self, remarks: &[String]) -> Option<Proof> {
         let proofs = self.engines.values_mut().filter_map(|engine| engine.close(remarks));
-        proofs.reduce(Proof::join)
+        proofs.reduce(join)
     }
 
     /// What the engines use here that other drivers must not use as well.
@@ -84,6 +85,14 @@ impl LocalBackend {
         runners.sort_by_key(Runner::first);
         Ok(runners)
     }
+}
+
+/// The evidence of two engines that worked side by side.
+fn join(one: Proof, other: Proof) -> Proof {
+    let mut lost = Vec::new();
+    let mut proof = one.join(other, |evidence, other| lost = evidence::join(evidence, other));
+    proof.unchecked.extend(evidence::not_joined(&lost));
+    proof
 }
 
 /// The name by which this process stands where a document has that of a driver: as the driver that `tidemark serve` starts.

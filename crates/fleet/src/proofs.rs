@@ -1,5 +1,6 @@
 //! The proofs of a stage's drivers as one.
 
+use tidemark_judge::evidence;
 use tidemark_measure::record::{DataCheck, DeviceUse, DriverIo, Proof};
 
 /// What a driver says for its part of a stage.
@@ -63,7 +64,7 @@ pub(crate) fn join(mut proofs: Vec<Told>, remarks: Vec<String>) -> Option<Proof>
         all.add_ledgers(proof.ledgers);
         all.add_figures(proof.figures);
         all.add_tables(proof.tables);
-        all.commits.extend(proof.commits);
+        all.unchecked.extend(evidence::not_joined(&evidence::join(&mut all.evidence, proof.evidence)));
         let new = |check: &DataCheck| !all.checks.contains(check);
         let checks: Vec<DataCheck> = proof.checks.into_iter().filter(new).collect();
         all.checks.extend(checks);
@@ -104,7 +105,7 @@ pub(crate) fn join(mut proofs: Vec<Told>, remarks: Vec<String>) -> Option<Proof>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_measure::record::{CommitsUse, OsdUse, OwnIo, QueryUse, TablesUse};
+    use tidemark_measure::record::{Evidence, OsdUse, OwnIo, QueryUse, TablesUse};
 
     /// What a driver on a machine says.
     fn told(driver: usize, machine: &str, proof: Proof) -> Told {
@@ -190,9 +191,9 @@ mod tests {
             ..TablesUse::default()
         };
         let one = Proof { tables: vec![asked(&[1, 3])], ..Proof::default() };
-        let commits = vec![CommitsUse { work: "commits".into(), ..CommitsUse::default() }];
-        let other = Proof { tables: vec![asked(&[2])], commits: commits.clone(), ..Proof::default() };
+        let commits = Evidence::of("commits", &["c1"]).unwrap();
+        let other = Proof { tables: vec![asked(&[2])], evidence: commits.clone(), ..Proof::default() };
         let joined = join(vec![told(0, "one", one), told(1, "two", other)], Vec::new()).unwrap();
-        assert_eq!((joined.tables, joined.commits), (vec![asked(&[1, 2, 3])], commits));
+        assert_eq!((joined.tables, joined.evidence), (vec![asked(&[1, 2, 3])], commits));
     }
 }

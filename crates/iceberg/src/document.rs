@@ -1,5 +1,6 @@
 //! The keys of documents: the target, and the works on a table.
 
+use crate::cycles::{MergeMode, StepKind};
 use crate::job::{Commits, Cycles, Job, Protocol, Purpose, ROWS_MOST, Step, Target};
 use tidemark_analytics::place::{self, Place};
 use tidemark_keys::kinds::{Bytes, Duration, Flag, Parsed, Share, Whole, Word};
@@ -8,7 +9,6 @@ use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, SourcePlan};
 use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
-use tidemark_measure::record::{MergeMode, StepKind};
 use tidemark_measure::think::Think;
 use tidemark_measure::units;
 use tidemark_plan::defaults;

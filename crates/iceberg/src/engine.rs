@@ -1,11 +1,14 @@
 //! The engine for tables that change, as Tidemark sees it.
 
+use crate::commits::Commits;
+use crate::cycles::Cycles;
 use crate::document;
 use crate::forecast::Preview;
 use crate::job::{self, ENGINE};
 use serde::Deserialize as _;
 use std::sync::Arc;
 use tidemark_analytics::job::Storage;
+use tidemark_judge::evidence::Kind;
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Mapping, Problem, Table};
 use tidemark_plan::engine::{Engine, Executor, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
@@ -81,6 +84,10 @@ impl Engine for Iceberg {
 
     fn unpack(&self, data: &serde_json::Value) -> Result<Job, serde_json::Error> {
         job::Job::deserialize(data).map(Job::new)
+    }
+
+    fn evidence(&self) -> Vec<&'static dyn Kind> {
+        vec![&Cycles, &Commits]
     }
 
     fn forecast(&self) -> Box<dyn Forecaster> {

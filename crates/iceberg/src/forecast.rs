@@ -1,9 +1,9 @@
 //! What works on tables will do and need, before anything runs.
 
+use crate::cycles::MergeMode;
 use crate::job::{Cycles, Job, Purpose};
 use std::collections::BTreeSet;
 use tidemark_analytics::job::Storage;
-use tidemark_measure::record::MergeMode;
 use tidemark_measure::units;
 use tidemark_plan::forecast::{Action, Amount, Does, Forecaster, Holdings, Remarks, operations};
 use tidemark_plan::plan::{Stage, Work};

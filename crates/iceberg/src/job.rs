@@ -1,8 +1,8 @@
 //! A work on a table, as a plan carries it.
 
+use crate::cycles::{MergeMode, StepKind};
 use serde::{Deserialize, Serialize};
 use tidemark_analytics::job::Storage;
-use tidemark_measure::record::{MergeMode, StepKind};
 use tidemark_object::job as object;
 use tidemark_plan::job::JobData;
 use tidemark_plan::plan::Work;

@@ -14,7 +14,10 @@
 //! | `document` | the keys of documents: the target, and the works |
 //! | [`job`] | a work on a table: target, table, purpose |
 //! | `forecast` | what works will do and need |
+//! | [`commits`], [`cycles`] | the evidence: its data, rules, words, and sections of reports |
 
+pub mod commits;
+pub mod cycles;
 mod document;
 mod engine;
 mod forecast;

@@ -1,11 +1,12 @@
 //! One work of a run, with the sums that several rules need.
 
+use crate::evidence::Nature;
 use crate::{Finding, Severity, What};
 use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::observation::{Kind, Node};
 use tidemark_measure::record::{
-    CommitsUse, CyclesUse, Operation, Run, Second, Share, ShareSecond, Stage, State, TablesUse, Work,
+    LongestGap, Operation, Proof, Run, Second, Share, ShareSecond, Stage, State, TablesUse, Work,
 };
 
 /// Nanoseconds in a second.
@@ -17,22 +18,65 @@ pub(crate) fn is_machine(node: &Node) -> bool {
     !node.facts.is_empty() || !only_ceph
 }
 
-/// One work of a run, as the rules see it.
-pub(crate) struct WorkContext<'a> {
+/// One stage of a run that was started and has a proof, as the rules see it.
+pub struct StageContext<'a> {
     /// The run.
-    pub(crate) run: &'a Run,
+    pub run: &'a Run,
     /// The stage.
-    pub(crate) stage: &'a Stage,
+    pub stage: &'a Stage,
+    /// What was counted around it.
+    pub proof: &'a Proof,
+    /// Whether any of its works measures something.
+    pub measures: bool,
+}
+
+impl<'a> StageContext<'a> {
+    /// A stage that was started; `None` where it has no proof.
+    pub(crate) fn of(run: &'a Run, stage: &'a Stage) -> Option<Self> {
+        let measures = stage.works.iter().any(|work| work.kind.measures());
+        Some(Self { run, stage, proof: stage.proof.as_ref()?, measures })
+    }
+
+    /// How many operations of the stage succeeded.
+    pub fn succeeded(&self) -> u64 {
+        sum(self.stage.works.iter().flat_map(|work| &work.operations).map(|operation| operation.tally.ok))
+    }
+
+    /// How long its longest load lasted, nanoseconds.
+    pub fn lasted_ns(&self) -> u64 {
+        self.stage.works.iter().map(|work| work.last_done_ns).max().unwrap_or(0)
+    }
+
+    /// The longest time in which nothing succeeded in one of its works that measure.
+    pub fn longest_gap(&self) -> Option<LongestGap> {
+        let measuring = self.stage.works.iter().filter(|work| work.kind.measures());
+        measuring.filter_map(|work| work.longest_gap).max_by_key(LongestGap::length_ns)
+    }
+
+    /// A finding about the stage.
+    pub fn about(&self, severity: Severity, what: impl Into<What>) -> Finding {
+        Finding::about_stage(self.stage, severity, what)
+    }
+}
+
+/// One work of a run, as the rules see it.
+pub struct WorkContext<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// The stage.
+    pub stage: &'a Stage,
     /// The work.
-    pub(crate) work: &'a Work,
+    pub work: &'a Work,
+    /// Of what kind it is.
+    pub nature: Nature,
     /// Successes of all its operations.
-    pub(crate) ok: u64,
+    pub ok: u64,
     /// Failures of all its operations, by class.
-    pub(crate) faults: FaultCounts,
+    pub faults: FaultCounts,
     /// Response times of all its successes.
-    pub(crate) response: Histogram,
+    pub response: Histogram,
     /// Latencies of all its failures.
-    pub(crate) failure: Histogram,
+    pub failure: Histogram,
 }
 
 impl<'a> WorkContext<'a> {
@@ -41,6 +85,7 @@ impl<'a> WorkContext<'a> {
             run,
             stage,
             work,
+            nature: Nature::default(),
             ok: 0,
             faults: FaultCounts::default(),
             response: Histogram::new(),
@@ -67,40 +112,28 @@ impl<'a> WorkContext<'a> {
         proof.tables.iter().find(|used| used.work == self.work.name)
     }
 
-    /// What the work committed to a table; `None` of any other work.
-    pub(crate) fn commits(&self) -> Option<&'a CommitsUse> {
-        let proof = self.stage.proof.as_ref()?;
-        proof.commits.iter().find(|used| used.work == self.work.name)
-    }
-
-    /// The cycles through which the work put a table; `None` of any other work.
-    pub(crate) fn cycles(&self) -> Option<&'a CyclesUse> {
-        let proof = self.stage.proof.as_ref()?;
-        proof.cycles.iter().find(|used| used.work == self.work.name)
-    }
-
     /// Whether the work is there to measure something, rather than to make what others need or to clean up.
-    pub(crate) fn measures(&self) -> bool {
+    pub fn measures(&self) -> bool {
         self.work.kind.measures()
     }
 
     /// Whether the user or a signal ended the stage early.
-    pub(crate) fn interrupted(&self) -> bool {
+    pub fn interrupted(&self) -> bool {
         self.stage.state == State::Interrupted
     }
 
     /// Failures of all operations.
-    pub(crate) fn failed(&self) -> u64 {
+    pub fn failed(&self) -> u64 {
         self.faults.total()
     }
 
     /// Operations that ended, well or not.
-    pub(crate) fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.ok.saturating_add(self.failed())
     }
 
     /// Length of the window, nanoseconds.
-    pub(crate) fn window_ns(&self) -> u64 {
+    pub fn window_ns(&self) -> u64 {
         self.work.window_end_ns.saturating_sub(self.work.window_start_ns)
     }
 
@@ -119,7 +152,7 @@ impl<'a> WorkContext<'a> {
     }
 
     /// The median response time, nanoseconds.
-    pub(crate) fn median_ns(&self) -> u64 {
+    pub fn median_ns(&self) -> u64 {
         self.response.quantile(0.5)
     }
 
@@ -160,7 +193,7 @@ impl<'a> WorkContext<'a> {
     }
 
     /// A finding about this work.
-    pub(crate) fn finding(&self, severity: Severity, what: impl Into<What>) -> Finding {
+    pub fn finding(&self, severity: Severity, what: impl Into<What>) -> Finding {
         Finding {
             stage: Some(stage_label(self.stage)),
             work: Some(self.work.name.clone()),
@@ -175,7 +208,7 @@ pub(crate) fn stage_label(stage: &Stage) -> String {
 }
 
 /// Adds counts up. A damaged record gives the largest number rather than a crash.
-pub(crate) fn sum(counts: impl Iterator<Item = u64>) -> u64 {
+pub fn sum(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
@@ -191,7 +224,7 @@ pub(crate) fn failed_in(second: &Second) -> u64 {
 
 impl Finding {
     /// A finding about the whole run.
-    pub(crate) fn about_run(severity: Severity, what: impl Into<What>) -> Self {
+    pub fn about_run(severity: Severity, what: impl Into<What>) -> Self {
         Self {
             severity,
             what: what.into(),
@@ -205,12 +238,12 @@ impl Finding {
     }
 
     /// A finding about a whole stage.
-    pub(crate) fn about_stage(stage: &Stage, severity: Severity, what: impl Into<What>) -> Self {
+    pub fn about_stage(stage: &Stage, severity: Severity, what: impl Into<What>) -> Self {
         Self { stage: Some(stage_label(stage)), ..Self::about_run(severity, what) }
     }
 
     /// Says that the run's numbers are not what they seem, if what it was found in measures something.
-    pub(crate) fn invalidating(mut self, measures: bool) -> Self {
+    pub fn invalidating(mut self, measures: bool) -> Self {
         self.invalidates = measures;
         self
     }

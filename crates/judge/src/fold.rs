@@ -1,6 +1,5 @@
-//! Many stages of a sweep show the same, or many databases of a stage: one finding says it for all of them.
+//! Many stages of a sweep show the same, or many instances in a stage: one finding says it for all of them.
 
-use crate::words::database::Database;
 use crate::words::phrase::Alike;
 use crate::words::proof::Proof;
 use crate::{Finding, Occurrence, What};
@@ -13,7 +12,7 @@ const APART_MOST: usize = 3;
 /// checked, which is the same for every stage on the same volumes, from the second stage on, whatever the stages are. The
 /// folded finding stands where the first of them stood.
 pub(crate) fn fold(found: Vec<Finding>, stages: &BTreeSet<String>) -> Vec<Finding> {
-    let found = fold_databases(found);
+    let found = fold_instances(found);
     let mut families: HashMap<(Alike, _, bool), Vec<usize>> = HashMap::new();
     for (index, finding) in found.iter().enumerate() {
         if finding.stage.as_ref().is_some_and(|stage| is_unchecked(finding) || stages.contains(stage)) {
@@ -31,10 +30,11 @@ pub(crate) fn fold(found: Vec<Finding>, stages: &BTreeSet<String>) -> Vec<Findin
     put(found, folded)
 }
 
-/// Folds what is found of several databases in the same stage and differs in its quantities only.
-fn fold_databases(found: Vec<Finding>) -> Vec<Finding> {
+/// Folds what is found of several instances in the same stage, such as databases, and differs in its quantities only.
+fn fold_instances(found: Vec<Finding>) -> Vec<Finding> {
     let mut families: HashMap<(Alike, _, bool, Option<&String>), Vec<usize>> = HashMap::new();
-    for (index, finding) in found.iter().enumerate().filter(|(_, finding)| server(finding).is_some()) {
+    for (index, finding) in found.iter().enumerate().filter(|(_, finding)| finding.what.instance().is_some())
+    {
         let key = (finding.alike(), finding.severity, finding.invalidates, finding.stage.as_ref());
         families.entry(key).or_default().push(index);
     }
@@ -42,30 +42,13 @@ fn fold_databases(found: Vec<Finding>) -> Vec<Finding> {
     let folded = several.map(|members| {
         let of = |index: &usize| {
             let finding = &found[*index];
-            let place = server(finding).unwrap_or_default().to_owned();
+            let place = finding.what.instance().unwrap_or_default().to_owned();
             Occurrence { place, what: finding.what.clone() }
         };
         (Finding { each: members.iter().map(of).collect(), ..found[members[0]].clone() }, members)
     });
     let folded = folded.collect();
     put(found, folded)
-}
-
-/// The database that a finding is about.
-fn server(finding: &Finding) -> Option<&str> {
-    match &finding.what {
-        What::Database(
-            Database::Relaxed { server, .. }
-            | Database::Durable { server, .. }
-            | Database::Reads { server, .. }
-            | Database::ReadsNotShown { server, .. }
-            | Database::Checkpoints { server, .. }
-            | Database::Commits { server, .. }
-            | Database::Plans { server, .. }
-            | Database::Restarted { server, .. },
-        ) => Some(server),
-        _ => None,
-    }
 }
 
 /// Puts each folded finding where the first of its members stood; the others are gone.
@@ -102,6 +85,7 @@ mod tests {
     use super::*;
     use crate::Severity;
     use crate::words::conduct::Conduct;
+    use crate::words::database::Database;
 
     fn finding(stage: &str, idle: u64, workers: u64) -> Finding {
         let finding = Finding::about_run(Severity::Warning, Conduct::IdleWorkers { idle, workers });

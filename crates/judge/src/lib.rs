@@ -6,6 +6,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`evidence`] | what engines know about their own evidence: their rules, words and sections |
+//! | [`section`] | sections of a report as data |
 //! | `rules` | the rules, their limits and the reasons for those; [`success_percent`], [`samples_needed`], [`claimed`] |
 //! | [`sweep`] | the stages of a sweep put together by the points that they measured |
 //! | [`evaluation`] | many runs of several arms: estimates, comparisons, knees, bottlenecks, the verdict |
@@ -32,6 +34,7 @@ pub mod causes;
 pub mod compare;
 mod context;
 pub mod evaluation;
+pub mod evidence;
 mod fairness;
 mod figures;
 mod fold;
@@ -41,18 +44,20 @@ pub mod listed;
 mod losses;
 pub mod ranking;
 mod rules;
+pub mod section;
 pub mod statistics;
 pub mod sweep;
 mod verdict;
 pub mod words;
 
 pub use beneath::{Beneath, Gateways, UnderQuery, beneath};
+pub use context::{StageContext, WorkContext, sum};
 pub use fairness::{Fairness, fairness};
 pub use figures::{Amount, Figure, figures};
 pub use losses::{Loss, Service, losses};
-pub use rules::{claimed, samples_needed, success_percent};
+pub use rules::{Findings, claimed, samples_needed, success_percent};
 pub use verdict::{achievements, verdict_sentences};
-pub use words::{InRuns, Occurrence, What};
+pub use words::{Facts, InRuns, Occurrence, What};
 
 /// What there is to say about a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,15 +1,14 @@
 //! The list of rules. To add one, write a small function beside its kin and name it here.
 
-use crate::context::{WorkContext, stage_label};
+use crate::context::{StageContext, WorkContext, stage_label};
+use crate::evidence;
+use crate::evidence::Opened;
 use crate::fold::fold;
 use crate::{Finding, Judgement, Severity, Validity};
-use proof::Evidence;
-use tidemark_measure::record::Run;
+use tidemark_measure::record::{Run, Stage, State, Work};
 
 mod bottleneck;
-mod commits;
 mod conduct;
-mod cycles;
 mod database;
 mod drivers;
 mod endpoints;
@@ -37,7 +36,7 @@ const RUN_RULES: &[fn(&Run, &mut Findings)] =
     &[conduct::states, drivers::lost, losses::losses, repeats::repeats, repeats::cross_check];
 
 /// Rules about one stage that was started and that has a proof.
-const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] = &[
+const STAGE_RULES: &[fn(&StageContext<'_>, &mut Findings)] = &[
     proof::reads,
     proof::writes,
     proof::trims,
@@ -90,13 +89,10 @@ const WORK_RULES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     proof::sync_after_load,
     samples::percentiles,
     samples::verified,
-    commits::history,
-    commits::took,
 ];
 
-/// Rules about one work that makes tables, queries them or puts them through cycles: files and queries differ from each other by orders of magnitude, so that no time is usual, and
-/// what runs them is as busy as it can be.
-const RULES_ON_TABLES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
+/// Rules about one work whose operations are [uneven](evidence::Nature::uneven).
+const RULES_ON_UNEVEN: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     failures::nothing_measured,
     failures::could_not_work,
     failures::failures,
@@ -112,26 +108,22 @@ const RULES_ON_TABLES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     tables::answers,
     tables::memory,
     tables::own_cost,
-    commits::history,
-    commits::took,
-    cycles::answers,
-    cycles::aged,
 ];
 
 /// What the rules have found so far.
 #[derive(Default)]
-pub(crate) struct Findings {
+pub struct Findings {
     found: Vec<Finding>,
 }
 
 impl Findings {
-    /// Says something.
-    pub(crate) fn say(&mut self, finding: Finding) {
+    /// Adds a finding.
+    pub fn say(&mut self, finding: Finding) {
         self.found.push(finding);
     }
 
-    /// Says something that, in a work that measures, means that the run's numbers are not what they seem.
-    pub(crate) fn invalidate(&mut self, context: &WorkContext<'_>, finding: Finding) {
+    /// Adds a finding that, in a work that measures, means that the run's numbers are not what they seem.
+    pub fn invalidate(&mut self, context: &WorkContext<'_>, finding: Finding) {
         self.say(finding.invalidating(context.measures()));
     }
 
@@ -149,21 +141,16 @@ impl Findings {
 pub(crate) fn apply(run: &Run) -> Judgement {
     let mut out = Findings::default();
     RUN_RULES.iter().for_each(|rule| rule(run, &mut out));
-    for evidence in Evidence::all(run) {
-        let before = out.found.len();
-        STAGE_RULES.iter().for_each(|rule| rule(&evidence, &mut out));
-        if !evidence.measures {
-            out.without_small_print(before);
-        }
+    let mut of_works = Vec::new();
+    for stage in run.stages.iter().filter(|stage| stage.state != State::Waiting) {
+        let opened = match StageContext::of(run, stage) {
+            Some(context) => of_stage(&context, &mut out),
+            None => Vec::new(),
+        };
+        of_works.push((stage, opened));
     }
-    for context in WorkContext::all(run) {
-        let before = out.found.len();
-        let on_tables = context.tables().is_some() || context.cycles().is_some();
-        let rules = if on_tables { RULES_ON_TABLES } else { WORK_RULES };
-        rules.iter().for_each(|rule| rule(&context, &mut out));
-        if !context.measures() {
-            out.without_small_print(before);
-        }
+    for (stage, opened) in &of_works {
+        stage.works.iter().for_each(|work| of_work(run, stage, work, opened, &mut out));
     }
     bottleneck::limits(run, &mut out);
     losses::unwatched(run, &mut out);
@@ -173,4 +160,31 @@ pub(crate) fn apply(run: &Run) -> Judgement {
     // Stable: what is equally grave stays in the order of stages, works and rules.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Judgement { validity, findings }
+}
+
+/// What there is to say of a stage with a proof; gives the evidence of its engines.
+fn of_stage(context: &StageContext<'_>, out: &mut Findings) -> Vec<Box<dyn Opened>> {
+    let before = out.found.len();
+    STAGE_RULES.iter().for_each(|rule| rule(context, out));
+    let (opened, unread) = evidence::open(context.proof);
+    opened.iter().for_each(|data| data.judge_stage(context, out));
+    if !context.measures {
+        out.without_small_print(before);
+    }
+    proof::unread(context, unread, out);
+    opened
+}
+
+/// What there is to say of a work that was started.
+fn of_work(run: &Run, stage: &Stage, work: &Work, opened: &[Box<dyn Opened>], out: &mut Findings) {
+    let nature = evidence::nature(opened, &work.name);
+    let context = WorkContext { nature, ..WorkContext::new(run, stage, work) };
+    let before = out.found.len();
+    let uneven = context.nature.uneven || context.tables().is_some();
+    let rules = if uneven { RULES_ON_UNEVEN } else { WORK_RULES };
+    rules.iter().for_each(|rule| rule(&context, out));
+    opened.iter().for_each(|data| data.judge_work(&context, out));
+    if !context.measures() {
+        out.without_small_print(before);
+    }
 }

@@ -227,7 +227,7 @@ pub fn two_sided(t: f64, freedom: f64) -> Option<f64> {
 
 /// How steep the straight line through points (x, y) is, and the bounds of its 95 % interval: least squares, with independent residuals of
 /// one variance. `None` of fewer than 3 points, or of points of one x.
-pub(crate) fn slope(points: &[(f64, f64)]) -> Option<(f64, f64, f64)> {
+pub fn slope(points: &[(f64, f64)]) -> Option<(f64, f64, f64)> {
     let freedom = points.len().checked_sub(2).filter(|freedom| *freedom > 0)? as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
     let (x, y) = (mean(|point| point.0), mean(|point| point.1));

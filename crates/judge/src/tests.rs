@@ -242,3 +242,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn evidence_that_nobody_can_read_makes_a_run_invalid() {
+    let mut run = healthy();
+    let evidence = tidemark_measure::record::Evidence::of("of-another-program", &[1]).unwrap();
+    run.stages[0].proof = Some(tidemark_measure::record::Proof { evidence, ..Default::default() });
+    let judgement = judge(&run);
+    let finding = judgement.findings.iter().find(|finding| finding.rule() == "evidence-unread").unwrap();
+    assert_eq!(
+        finding.title(),
+        "evidence was judged by no rule: this program cannot read `of-another-program`"
+    );
+    assert!(!judgement.is_valid());
+}

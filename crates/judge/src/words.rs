@@ -4,10 +4,10 @@
 use crate::Finding;
 use phrase::{Alike, Phrase, merged};
 use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
 
-pub mod commits;
 pub mod conduct;
-pub mod cycles;
 pub mod database;
 pub mod drivers;
 pub mod endpoints;
@@ -17,7 +17,7 @@ pub mod generator;
 pub mod limits;
 pub mod losses;
 pub mod outage;
-pub(crate) mod phrase;
+pub mod phrase;
 pub mod proof;
 pub mod repeats;
 pub mod samples;
@@ -33,8 +33,8 @@ const QUOTED_MOST: usize = 5;
 /// What a list names one by one, at most.
 const LISTED_MOST: usize = 3;
 
-/// How facts are told.
-pub(crate) trait Tell {
+/// Facts that a rule establishes, and the words for them.
+pub trait Facts {
     /// The short stable name of what was found.
     fn rule(&self) -> &'static str;
     /// One plain sentence without a full stop.
@@ -43,6 +43,68 @@ pub(crate) trait Tell {
     fn detail(&self) -> String;
     /// Numbers with their units, and the arithmetic.
     fn evidence(&self) -> Vec<String>;
+    /// Whether they are of a check that makes numbers evidence, and that passed.
+    fn proves(&self) -> bool {
+        false
+    }
+    /// Which one they are about of several that are alike, such as databases: what many show is one finding.
+    fn instance(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// Facts of any type, for engines: what is found by their own rules.
+trait EngineFacts: Facts + fmt::Debug + Send + Sync {
+    /// The facts as data.
+    fn data(&self) -> serde_json::Value;
+}
+
+impl<T: Facts + Serialize + fmt::Debug + Send + Sync> EngineFacts for T {
+    fn data(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// Facts of one engine's evidence.
+#[derive(Clone, Debug)]
+pub struct OfEngine(Arc<dyn EngineFacts>);
+
+impl PartialEq for OfEngine {
+    fn eq(&self, other: &Self) -> bool {
+        self.rule() == other.rule() && self.0.data() == other.0.data()
+    }
+}
+
+impl Serialize for OfEngine {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.data().serialize(serializer)
+    }
+}
+
+impl Facts for OfEngine {
+    fn rule(&self) -> &'static str {
+        self.0.rule()
+    }
+
+    fn title(&self) -> Phrase {
+        self.0.title()
+    }
+
+    fn detail(&self) -> String {
+        self.0.detail()
+    }
+
+    fn evidence(&self) -> Vec<String> {
+        self.0.evidence()
+    }
+
+    fn proves(&self) -> bool {
+        self.0.proves()
+    }
+
+    fn instance(&self) -> Option<&str> {
+        self.0.instance()
+    }
 }
 
 /// The families of facts.
@@ -62,7 +124,7 @@ macro_rules! families {
         })*
 
         impl What {
-            fn facts(&self) -> &dyn Tell {
+            fn facts(&self) -> &dyn Facts {
                 match self {
                     $(What::$family(facts) => facts,)*
                 }
@@ -72,18 +134,16 @@ macro_rules! families {
 }
 
 families! {
-    /// Commits to tables.
-    Commits(commits::Commits),
     /// How the run went.
     Conduct(conduct::Conduct),
-    /// Cycles of tables that change.
-    Cycles(cycles::Cycles),
     /// What databases say of themselves.
     Database(database::Database),
     /// Whether drivers put the load on together.
     Drivers(drivers::Drivers),
     /// Whether a target's endpoints served alike.
     Endpoints(endpoints::Endpoints),
+    /// What an engine's own rules found.
+    Engine(OfEngine),
     /// An evaluation as a whole.
     Evaluation(evaluation::OfEvaluation),
     /// What failed.
@@ -111,6 +171,16 @@ families! {
 }
 
 impl What {
+    /// What an engine's own rules found.
+    pub fn of_engine(facts: impl Facts + Serialize + fmt::Debug + Send + Sync + 'static) -> Self {
+        What::Engine(OfEngine(Arc::new(facts)))
+    }
+
+    /// Which one it is about of several that are alike; `None` where there is only one.
+    pub(crate) fn instance(&self) -> Option<&str> {
+        self.facts().instance()
+    }
+
     /// Whether it says how much of an open loop's rate was sent in time.
     pub fn is_offered_rate(&self) -> bool {
         matches!(self, What::Generator(generator::Generator::OfferedRate { .. }))
@@ -132,26 +202,7 @@ impl What {
     /// Whether it is a check that makes numbers evidence when it passes: of what the devices saw, of content, of a steady
     /// state, of a second engine.
     pub fn is_evidence(&self) -> bool {
-        use commits::Commits::Kept;
-        use cycles::Cycles::Answers as Replies;
-        use database::Database::Ledger;
-        use proof::Proof::{Bytes, Drivers};
-        use repeats::Repeats::CrossCheck;
-        use samples::Samples::Verified;
-        use steadiness::Steadiness::Settled;
-        use tables::Tables::Answers;
-        match self {
-            What::Proof(Bytes { compared, way, .. }) => !compared.is_missing() || *way == proof::Way::Trim,
-            What::Proof(Drivers { missing, .. }) => missing.is_empty(),
-            What::Database(Ledger { ledger, .. }) => ledger.missing == Some(0),
-            What::Tables(Answers { known, wrong, .. }) => *known > 0 && *wrong == 0,
-            What::Commits(Kept { .. })
-            | What::Cycles(Replies { .. })
-            | What::Samples(Verified { .. })
-            | What::Steadiness(Settled { steady: true, .. })
-            | What::Repeats(CrossCheck { .. }) => true,
-            _ => false,
-        }
+        self.facts().proves()
     }
 
     pub(crate) fn title(&self) -> Phrase {

@@ -21,21 +21,19 @@ use utoipa::ToSchema;
 const SECOND_NS: u64 = 1_000_000_000;
 
 mod analytics;
-mod commits;
-mod cycles;
 mod database;
 mod drivers;
 mod endpoint;
+mod evidence;
 mod figure;
 mod happening;
 mod proof;
 
 pub use analytics::{Answer, CacheLayer, QueryUse, SizeCount, StorageUse, TableMade, TablesMade, TablesUse};
-pub use commits::{AttemptCount, CommitsUse, Condition, FileRequests, TableFile, TableHistory};
-pub use cycles::{CycleUse, CyclesUse, MergeMode, QueriesTook, StepKind, StepUse, TableState};
 pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, LedgerUse, ReplicaLag, StatementPlan};
 pub use drivers::{Driver, Lost, Share, ShareSecond};
 pub use endpoint::{EndpointKind, EndpointUse};
+pub use evidence::Evidence;
 pub use figure::{DeclaredFigure, FigureOf};
 pub use happening::{Happened, Happening, Part, Unwatched};
 pub use proof::{Behind, DeviceUse, DriverIo, OsdUse, OwnIo, Proof};

@@ -19,6 +19,7 @@ use std::any::Any;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tidemark_judge::evidence::Kind;
 use tidemark_keys::shapes::Map;
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Key, Mapping, Problem, Table};
@@ -92,6 +93,11 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// When the data is not a job of this engine.
     fn unpack(&self, data: &serde_json::Value) -> Result<Job, serde_json::Error>;
+
+    /// The kinds of evidence that its stages leave in a record, beside what all engines leave there.
+    fn evidence(&self) -> Vec<&'static dyn Kind> {
+        Vec::new()
+    }
 
     /// What goes through the stages of a plan before it runs, and says what they do.
     fn forecast(&self) -> Box<dyn Forecaster>;

@@ -67,8 +67,10 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// These engines and formats, no others, and no provisioners.
+    /// These engines and formats, no others, and no provisioners. The program [has](tidemark_judge::evidence) the engines' kinds of
+    /// evidence from then on.
     pub fn new(engines: Vec<Arc<dyn Engine>>, formats: Vec<Arc<dyn Format>>) -> Self {
+        engines.iter().for_each(|engine| tidemark_judge::evidence::install(&engine.evidence()));
         Self { engines: engines.into(), formats: formats.into(), provisioners: Arc::default() }
     }
 

@@ -11,8 +11,7 @@ use tidemark_measure::record::{Operation, Provenance, Run, Settling, Stage, Stat
 use tidemark_measure::tally::Tally;
 use tidemark_measure::units;
 
-/// Stands where there is no number.
-pub(crate) const NONE: &str = "–";
+pub(crate) use tidemark_judge::section::NONE;
 
 /// Examples of failures shown per work: the record holds the first few of each class.
 const MOST_EXAMPLES: usize = 40;

@@ -126,6 +126,7 @@ pub(crate) fn index(jain: f64) -> String {
 mod tests {
     use super::*;
     use crate::sample;
+    use crate::table::Forms as _;
 
     /// A healthy stage on three instances, which had these successes.
     fn stage(counts: [u64; 3]) -> Stage {

@@ -5,7 +5,6 @@
 
 mod bars;
 mod chart;
-mod cycles;
 mod drivers;
 mod endpoints;
 mod figure;
@@ -20,10 +19,10 @@ mod queries;
 mod run;
 mod scale;
 mod series;
+mod steps;
 mod sweep;
 
 pub(crate) use bars::{Bar, Group, bars};
-pub(crate) use cycles::of_cycles;
 pub use drivers::throughput_of_drivers;
 pub use figure::Figure;
 pub(crate) use figure::STYLE;
@@ -37,6 +36,7 @@ pub(crate) use queries::of_stage as of_queries;
 pub use queries::queries_over_time;
 pub use run::of_run;
 pub(crate) use series::{interruption, whole_seconds};
+pub(crate) use steps::by_step;
 pub use sweep::of_sweep;
 
 use chart::{Axis, Chart, Stroke};

@@ -3,9 +3,7 @@
 
 pub(crate) mod parts;
 
-use crate::commits;
 use crate::content;
-use crate::cycles;
 use crate::databases;
 use crate::drivers;
 use crate::endpoints;
@@ -13,7 +11,9 @@ use crate::figures;
 use crate::known;
 use crate::losses;
 use crate::queries;
+use crate::sections;
 use crate::sweep;
+use crate::table::Forms as _;
 use crate::text::{plain_name, utc};
 use maud::{Markup, html};
 use parts::{badge, card, charts, findings, list, maybe_folded, paragraph};
@@ -40,9 +40,6 @@ const MOST_ENDPOINTS: usize = 24;
 /// Drivers whose table is shown unfolded.
 const MOST_DRIVERS: usize = 20;
 
-/// Cycles that are shown unfolded.
-const MOST_CYCLES: usize = 48;
-
 /// Stages whose proofs are shown unfolded.
 const MOST_PROOFS: usize = 8;
 
@@ -61,8 +58,7 @@ pub fn html(run: &Run, judgement: &Judgement) -> String {
         (by_drivers(run, points))
         (nodes(run, points))
         (tables(run))
-        (cycled(run, points))
-        (committed(run))
+        @for section in &sections::of_run(run) { (sections::html(section, points)) }
         (databases(run))
         (proofs(run, judgement))
         (other_stages(run))
@@ -113,12 +109,8 @@ fn contents(run: &Run) -> Vec<(String, String)> {
     if queries::works(run).next().is_some() {
         links.push(("tables".into(), "Tables and queries".into()));
     }
-    if !cycles::works(run).is_empty() {
-        links.push(("cycles".into(), "Cycles of tables".into()));
-    }
-    if commits::works(run).next().is_some() {
-        links.push(("commits".into(), "Commits to tables".into()));
-    }
+    let own = sections::of_run(run).into_iter();
+    links.extend(own.map(|section| (section.id.to_owned(), section.title.to_owned())));
     if !databases::counters(run).is_empty() {
         links.push(("databases".into(), "Databases".into()));
     }
@@ -320,40 +312,6 @@ fn tables(run: &Run) -> Markup {
                     @for sentence in queries::making(run) { (paragraph("", &sentence)) }
                     (made.html())
                 }
-            }
-            "\n"
-        }
-    }
-}
-
-/// What tables went through, and how their queries fared.
-fn cycled(run: &Run, points: usize) -> Markup {
-    let works = cycles::works(run);
-    let queries = cycles::queries(run);
-    html! {
-        @if !works.is_empty() {
-            section id="cycles" {
-                h2 { "Cycles of tables" } "\n"
-                (charts("cycles", &figures::of_cycles(&works, points)))
-                (maybe_folded("Cycle by cycle", &cycles::cycles(run), MOST_CYCLES))
-                (paragraph("legend", cycles::LEGEND))
-                @if !queries.is_empty() { h3 { "Queries in the first and in the last cycle" } (queries.html()) }
-            }
-            "\n"
-        }
-    }
-}
-
-/// What was committed to tables, what it took, and what became of it.
-fn committed(run: &Run) -> Markup {
-    let (attempts, requests) = (commits::attempts(run), commits::requests(run));
-    html! {
-        @if commits::works(run).next().is_some() {
-            section id="commits" {
-                h2 { "Commits to tables" } "\n"
-                (commits::commits(run).html()) (paragraph("legend", commits::LEGEND))
-                @if !attempts.is_empty() { h3 { "Attempts" } (attempts.html()) }
-                @if !requests.is_empty() { h3 { "Requests" } (requests.html()) }
             }
             "\n"
         }

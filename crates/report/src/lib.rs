@@ -8,8 +8,7 @@
 //! | [`figures`] | figures as SVG and PNG, for the report, for files and for the console |
 //! | `content` | what a report says: the tables that HTML and Markdown share |
 //! | `offered` | what load a work put on, as a sentence |
-//! | `commits` | the tables about commits to tables |
-//! | `cycles` | the tables about cycles of tables that change |
+//! | `sections` | what engines show of their own evidence |
 //! | `databases`, `drivers`, `losses` | the tables about databases, drivers and what was lost |
 //! | `sweep` | the tables about sweeps and proofs |
 //! | `html`, `markdown` | how it looks |
@@ -17,11 +16,9 @@
 //! | `csv`, `json` | the same numbers for machines |
 //! | `cosbench` | the archive directory of a COSBench controller |
 
-mod commits;
 mod content;
 mod cosbench;
 mod csv;
-mod cycles;
 mod databases;
 mod drivers;
 mod endpoints;
@@ -36,6 +33,7 @@ mod offered;
 mod queries;
 #[cfg(test)]
 mod sample;
+mod sections;
 mod sweep;
 mod table;
 #[cfg(test)]

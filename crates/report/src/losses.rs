@@ -63,6 +63,7 @@ pub(crate) const LEGEND: &str = "Times are those at which the API server told th
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Forms as _;
     use crate::{figures, sample};
     use tidemark_measure::record::{Happened, Happening, Part};
 

@@ -1,8 +1,6 @@
 //! The report as Markdown, for a pull request or a wiki: the same words and tables as in HTML, no figures.
 
-use crate::commits;
 use crate::content;
-use crate::cycles;
 use crate::databases;
 use crate::drivers;
 use crate::endpoints;
@@ -10,8 +8,9 @@ use crate::html::repeat_sentence;
 use crate::known;
 use crate::losses;
 use crate::queries;
+use crate::sections;
 use crate::sweep;
-use crate::table::{Table, fenced, markdown as plain};
+use crate::table::{Forms as _, Table, fenced, markdown as plain};
 use crate::text::utc;
 use tidemark_judge::sweep::sweeps;
 use tidemark_judge::{Finding, Judgement, Loss, Severity, achievements};
@@ -67,25 +66,7 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
         text += &queries::making(run).iter().map(|one| format!("{}\n\n", plain(one))).collect::<String>();
         text += &table(&queries::made(run), "");
     }
-    if !cycles::works(run).is_empty() {
-        text += "## Cycles of tables\n\n";
-        text += &format!("{}{}\n\n", cycles::cycles(run).markdown(), plain(cycles::LEGEND));
-        let queries = cycles::queries(run);
-        if !queries.is_empty() {
-            text += &format!("### Queries in the first and in the last cycle\n\n{}", queries.markdown());
-        }
-    }
-    if commits::works(run).next().is_some() {
-        text += "## Commits to tables\n\n";
-        text += &format!("{}{}\n\n", commits::commits(run).markdown(), plain(commits::LEGEND));
-        for (title, more) in
-            [("Attempts of commits", commits::attempts(run)), ("Requests of commits", commits::requests(run))]
-        {
-            if !more.is_empty() {
-                text += &format!("### {title}\n\n{}", more.markdown());
-            }
-        }
-    }
+    text += &sections::of_run(run).iter().map(sections::markdown).collect::<String>();
     let counters = databases::counters(run);
     if !counters.is_empty() {
         text += &format!("## Databases\n\n{}{}\n\n", counters.markdown(), plain(databases::LEGEND));

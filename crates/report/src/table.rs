@@ -1,137 +1,19 @@
-//! A table, and how it looks in HTML and in Markdown: the same content in both.
+//! How a table looks in HTML and in Markdown: the same content in both.
 
 use maud::{Markup, html};
+use tidemark_judge::section::{Column, Row};
+pub(crate) use tidemark_judge::section::{Table, Tone};
 
-/// A table whose first column names its rows.
-pub(crate) struct Table {
-    /// What it holds, for screen readers and for those who jump from table to table.
-    pub(crate) caption: String,
-    columns: Vec<Column>,
-    rows: Vec<Row>,
-    /// Whether rows with the same first cell are a group, which names it once.
-    is_grouped: bool,
-    /// A class of its own for the page's style.
-    class: Option<&'static str>,
-}
-
-struct Column {
-    title: String,
-    is_number: bool,
-}
-
-struct Row {
-    /// Each with its lines: the value, and what is said of it below in smaller type.
-    cells: Vec<Vec<String>>,
-    tone: Tone,
-}
-
-/// How a row stands out; its words must say the same, for colour and weight are lost on some.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
-    Plain,
-    /// The sum of the rows above.
-    Total,
-    /// Something that must not be overlooked.
-    Bad,
-}
-
-impl Table {
-    /// A table without columns and rows.
-    pub(crate) fn new(caption: impl Into<String>) -> Self {
-        Self {
-            caption: caption.into(),
-            columns: Vec::new(),
-            rows: Vec::new(),
-            is_grouped: false,
-            class: None,
-        }
-    }
-
-    /// Adds columns of words.
-    pub(crate) fn words<const N: usize>(mut self, titles: [&str; N]) -> Self {
-        self.columns.extend(titles.map(|title| Column { title: title.into(), is_number: false }));
-        self
-    }
-
-    /// Adds columns of numbers, which are set flush right.
-    pub(crate) fn numbers(mut self, titles: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.columns.extend(titles.into_iter().map(|title| Column { title: title.into(), is_number: true }));
-        self
-    }
-
-    /// Adds a row.
-    pub(crate) fn row(&mut self, tone: Tone, cells: Vec<String>) {
-        self.lines(tone, cells.into_iter().map(|cell| vec![cell]).collect());
-    }
-
-    /// Adds a row whose cells have several lines. A line that begins with ✓ or ✕ has the colour of that mark.
-    pub(crate) fn lines(&mut self, tone: Tone, cells: Vec<Vec<String>>) {
-        debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.caption);
-        self.rows.push(Row { cells, tone });
-    }
-
-    /// Makes groups of the rows that follow each other and have the same first cell; the second cell names the row.
-    pub(crate) fn grouped(mut self) -> Self {
-        self.is_grouped = true;
-        self
-    }
-
-    /// Gives it a class of its own.
-    pub(crate) fn classed(mut self, class: &'static str) -> Self {
-        self.class = Some(class);
-        self
-    }
-
-    /// Leaves out a column that says the same in every row, the total aside.
-    pub(crate) fn without_if_same(self, title: &str) -> Self {
-        self.without_if(title, |cells| cells.iter().all(|cell| Some(cell) == cells.first()))
-    }
-
-    /// Leaves out a column that says this in every row, the total aside.
-    pub(crate) fn without_if_all(self, title: &str, text: &str) -> Self {
-        self.without_if(title, |cells| cells.iter().all(|cell| matches!(cell, [only] if only == text)))
-    }
-
-    fn without_if(mut self, title: &str, is_idle: impl Fn(&[&[String]]) -> bool) -> Self {
-        if let Some(index) = self.columns.iter().position(|column| column.title == title) {
-            let rows = self.rows.iter().filter(|row| row.tone != Tone::Total);
-            let cells: Vec<&[String]> = rows.map(|row| row.cells[index].as_slice()).collect();
-            if is_idle(&cells) {
-                self.columns.remove(index);
-                self.rows.iter_mut().for_each(|row| drop(row.cells.remove(index)));
-            }
-        }
-        self
-    }
-
-    /// Its headings and rows as plain texts; the lines of a cell are joined.
-    pub(crate) fn texts(&self) -> Vec<Vec<String>> {
-        self.rows_of(|lines| lines.join(", "))
-    }
-
-    /// The same with the first line of each cell, and nothing of what is said below it.
-    pub(crate) fn first_lines(&self) -> Vec<Vec<String>> {
-        self.rows_of(|lines| lines.first().cloned().unwrap_or_default())
-    }
-
-    fn rows_of(&self, cell: impl Fn(&[String]) -> String) -> Vec<Vec<String>> {
-        let headings = self.columns.iter().map(|column| column.title.clone()).collect();
-        let cells = |row: &Row| row.cells.iter().map(|lines| cell(lines)).collect();
-        [headings].into_iter().chain(self.rows.iter().map(cells)).collect()
-    }
-
-    /// Whether it has no rows.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// How many rows it has.
-    pub(crate) fn length(&self) -> usize {
-        self.rows.len()
-    }
-
+/// The forms of a table.
+pub(crate) trait Forms {
     /// As an HTML table with headers for rows and columns, in a box that scrolls when the screen is narrow.
-    pub(crate) fn html(&self) -> Markup {
+    fn html(&self) -> Markup;
+    /// As a table of GitHub's Markdown.
+    fn markdown(&self) -> String;
+}
+
+impl Forms for Table {
+    fn html(&self) -> Markup {
         let class = match (self.is_grouped, self.columns.iter().any(|column| column.is_number)) {
             (true, _) => Some("grouped"),
             (false, true) => None,
@@ -145,13 +27,13 @@ impl Table {
                 table class=[class] {
                     caption { (self.caption) }
                     thead {
-                        tr { @for column in &self.columns { th scope="col" class=[column.class()] { (column.title) } } }
+                        tr { @for column in &self.columns { th scope="col" class=[alignment(column)] { (column.title) } } }
                     }
                     @for group in groups {
                         "\n"
                         tbody {
                             @for (number, row) in group.iter().enumerate() {
-                                "\n" (self.row_html(row, number, group.len()))
+                                "\n" (row_html(self, row, number, group.len()))
                             }
                         }
                     }
@@ -161,29 +43,7 @@ impl Table {
         }
     }
 
-    /// A row, and which one of how many in its group it is.
-    fn row_html(&self, row: &Row, number: usize, of: usize) -> Markup {
-        let class = match row.tone {
-            Tone::Plain => None,
-            Tone::Total => Some("total"),
-            Tone::Bad => Some("bad"),
-        };
-        html! {
-            tr class=[class] {
-                @for (index, (cell, column)) in row.cells.iter().zip(&self.columns).enumerate() {
-                    @match (self.is_grouped, index) {
-                        (true, 0) if number > 0 => {},
-                        (true, 0) => th scope="rowgroup" rowspan=(of) class=[column.class()] { (lines_html(cell)) },
-                        (false, 0) | (true, 1) => th scope="row" class=[column.class()] { (lines_html(cell)) },
-                        _ => td class=[column.class()] { (lines_html(cell)) },
-                    }
-                }
-            }
-        }
-    }
-
-    /// As a table of GitHub's Markdown.
-    pub(crate) fn markdown(&self) -> String {
+    fn markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let mut text = line(self.columns.iter().map(|column| markdown(&column.title)).collect());
         let rule = |column: &Column| if column.is_number { "---:".to_string() } else { "---".into() };
@@ -196,6 +56,27 @@ impl Table {
             text += &line(row.cells.iter().map(strong).collect());
         }
         text + "\n"
+    }
+}
+
+/// A row, and which one of how many in its group it is.
+fn row_html(table: &Table, row: &Row, number: usize, of: usize) -> Markup {
+    let class = match row.tone {
+        Tone::Plain => None,
+        Tone::Total => Some("total"),
+        Tone::Bad => Some("bad"),
+    };
+    html! {
+        tr class=[class] {
+            @for (index, (cell, column)) in row.cells.iter().zip(&table.columns).enumerate() {
+                @match (table.is_grouped, index) {
+                    (true, 0) if number > 0 => {},
+                    (true, 0) => th scope="rowgroup" rowspan=(of) class=[alignment(column)] { (lines_html(cell)) },
+                    (false, 0) | (true, 1) => th scope="row" class=[alignment(column)] { (lines_html(cell)) },
+                    _ => td class=[alignment(column)] { (lines_html(cell)) },
+                }
+            }
+        }
     }
 }
 
@@ -212,10 +93,8 @@ fn lines_html(lines: &[String]) -> Markup {
     }
 }
 
-impl Column {
-    fn class(&self) -> Option<&'static str> {
-        self.is_number.then_some("n")
-    }
+fn alignment(column: &Column) -> Option<&'static str> {
+    column.is_number.then_some("n")
 }
 
 /// Text made safe for one line of Markdown: no markup, no HTML, no line breaks.

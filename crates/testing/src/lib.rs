@@ -6,6 +6,7 @@
 pub mod mariadb;
 pub mod plain_mysql;
 pub mod postgres;
+pub mod runs;
 mod template;
 
 use std::fmt::Display;

@@ -4,9 +4,10 @@
 use crate::common::runs::{examples, options, refusal, run, try_run};
 use std::path::Path;
 use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault as Spoil, Operation};
-use tidemark_judge::{Severity, judge};
+use tidemark_iceberg::commits::{Commits, CommitsUse, Condition, TableFile, TableHistory};
+use tidemark_judge::{Severity, evidence, judge};
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{CommitsUse, Condition, Run, State, TableFile, TableHistory};
+use tidemark_measure::record::{Run, State};
 use tidemark_plan::policy::Policy;
 
 /// A document on some storage.
@@ -32,13 +33,12 @@ fn load(more: &str) -> String {
     format!("{MAKE}\n- load: {{table: events, rows: 20, {more}}}")
 }
 
-fn used(run: &Run) -> &CommitsUse {
-    let proofs = run.stages.iter().filter_map(|stage| stage.proof.as_ref());
-    proofs.flat_map(|proof| &proof.commits).next().unwrap()
+fn used(run: &Run) -> CommitsUse {
+    run.stages.iter().filter_map(evidence::read::<Commits>).flatten().next().unwrap()
 }
 
-fn history(run: &Run) -> &TableHistory {
-    used(run).history.as_ref().unwrap()
+fn history(run: &Run) -> TableHistory {
+    used(run).history.unwrap()
 }
 
 #[test]
@@ -149,7 +149,8 @@ fn manifests_are_merged_and_files_are_storage_as_well() {
         &load("committers: 3, total_operations: 50, manifests: 6, snapshots: 3"),
     ));
     assert!(history(&done).is_whole() && history(&done).found == 50, "{:?}", history(&done));
-    let manifests = used(&done).requests.iter().find(|one| one.file == TableFile::Manifest).unwrap();
+    let requests = used(&done).requests;
+    let manifests = requests.iter().find(|one| one.file == TableFile::Manifest).unwrap();
     assert!(manifests.reads >= 6 && manifests.writes > 50, "{manifests:?}");
     // The table is gone on with, and what was there stays.
     let more = run(&on_files(directory.path(), &load("committers: 2, total_operations: 10")));

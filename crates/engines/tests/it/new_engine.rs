@@ -1,5 +1,6 @@
 //! A new engine needs nothing but itself: one that only sleeps, and lives in this test alone, is read, forecast, checked,
-//! put under levels, run here and on drivers, judged and reported without a change anywhere else.
+//! put under levels, run here and on drivers, judged by a rule of its own and reported with a section and a figure of its own,
+//! without a change anywhere else.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 use axum::extract::ws::WebSocketUpgrade;
@@ -16,6 +17,10 @@ use tidemark_fleet::fleet::{self, Presence};
 use tidemark_fleet::link::{self, Join};
 use tidemark_fleet::protocol::{Hello, VERSION};
 use tidemark_fleet::{Fleet, driver};
+use tidemark_judge::evidence::{self, Evidence, Kind};
+use tidemark_judge::section::{self, Block, Lines, Section, Tone, Unit};
+use tidemark_judge::words::phrase::{Phrase, count, phrase};
+use tidemark_judge::{Facts, Findings, Severity, StageContext, What};
 use tidemark_keys::kinds::{PositiveDuration, Whole};
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Key, Mapping, Problem, Table};
@@ -27,7 +32,7 @@ use tidemark_load::source::{Choice, Division, Effect, Order, SourcePlan};
 use tidemark_load::work::Work as Load;
 use tidemark_measure::axis::Axis;
 use tidemark_measure::pick::Pick;
-use tidemark_measure::record::{Note, Provenance, Run, State};
+use tidemark_measure::record::{self, Note, Proof, Provenance, Run, State};
 use tidemark_plan::diagnostic::Diagnostic;
 use tidemark_plan::document;
 use tidemark_plan::engine::{
@@ -167,6 +172,10 @@ impl Engine for Sleep {
         Ok(Job::new(Nap::deserialize(data)?))
     }
 
+    fn evidence(&self) -> Vec<&'static dyn Kind> {
+        vec![&Slept]
+    }
+
     fn forecast(&self) -> Box<dyn Forecaster> {
         Box::new(Dream)
     }
@@ -226,6 +235,89 @@ impl Prepared for Made {
             Ok(Carrier::Sessions(Box::new(Beds(nap.0))))
         };
         works.iter().map(carrier).collect()
+    }
+
+    fn close(&mut self, _remarks: &[String]) -> Option<Proof> {
+        let mut proof = Proof::default();
+        evidence::write::<Slept>(&mut proof, &Nights { beds: 1, nights: vec![(1, 8), (2, 6)] });
+        Some(proof)
+    }
+}
+
+/// What sleepers found out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Nights {
+    /// Beds that were slept in; each driver has its own.
+    beds: u64,
+    /// The hours that each night had.
+    nights: Vec<(u32, u64)>,
+}
+
+/// How evidence of sleep is joined, judged and shown.
+struct Slept;
+
+impl Evidence for Slept {
+    type Data = Nights;
+
+    const KEY: &'static str = "slept";
+
+    fn join(data: &mut Nights, other: Nights) {
+        data.beds += other.beds;
+    }
+
+    fn judge_stage(stage: &StageContext<'_>, data: &Nights, out: &mut Findings) {
+        out.say(stage.about(Severity::Good, What::of_engine(Rest { beds: data.beds })));
+    }
+
+    fn sections(_run: &Run, stages: &[(&record::Stage, Nights)]) -> Vec<Section> {
+        let mut table = section::Table::new("Nights").words(["Stage"]).numbers(["Beds"]);
+        for (stage, nights) in stages {
+            table.row(Tone::Plain, vec![stage.id.clone(), nights.beds.to_string()]);
+        }
+        let line = |(stage, nights): &(&record::Stage, Nights)| {
+            let points = nights.nights.iter().map(|(night, hours)| (*night, *hours as f64));
+            (stage.id.clone(), points.collect())
+        };
+        let lines = Lines {
+            name: "hours-by-night",
+            title: "Hours by night",
+            steps: "night",
+            unit: Unit::Count("hours"),
+            lines: stages.iter().map(line).collect(),
+        };
+        vec![Section {
+            id: "nights",
+            title: "Nights",
+            blocks: vec![Block::Lines(lines), Block::Table(table)],
+        }]
+    }
+}
+
+/// That somebody slept.
+#[derive(Debug, Serialize)]
+struct Rest {
+    beds: u64,
+}
+
+impl Facts for Rest {
+    fn rule(&self) -> &'static str {
+        "rested"
+    }
+
+    fn title(&self) -> Phrase {
+        phrase!["sleepers rested in ", count(self.beds), " beds"]
+    }
+
+    fn detail(&self) -> String {
+        String::new()
+    }
+
+    fn evidence(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn proves(&self) -> bool {
+        true
     }
 }
 
@@ -295,7 +387,7 @@ impl EventSink for Quiet {
     }
 }
 
-fn check(run: &Run) {
+fn check(run: &Run, beds: u64) {
     assert_eq!(run.state, State::Completed, "{}", run.stages[0].reason);
     let targets = &run.provenance.targets;
     assert!(targets.iter().any(|target| target.contains("a bed")), "{targets:?}");
@@ -305,6 +397,19 @@ fn check(run: &Run) {
     let judgement = tidemark_judge::judge(run);
     let page = tidemark_report::html(run, &judgement);
     assert!(page.contains("nap") && page.contains("bed"), "it is in the report");
+    // Its evidence has its own rule, section and figure.
+    assert_eq!(
+        evidence::read::<Slept>(&run.stages[0]).unwrap().beds,
+        beds,
+        "what each driver found is joined"
+    );
+    let rested = judgement.findings.iter().find(|finding| finding.rule() == "rested").unwrap();
+    assert_eq!(rested.title(), format!("sleepers rested in {beds} beds"));
+    assert!(rested.what.is_evidence());
+    let row = format!("<td class=\"n\">{beds}</td>");
+    assert!(page.contains("<section id=\"nights\">") && page.contains(&row), "its section");
+    assert!(page.contains("Hours by night") && page.contains("8 in night 1, 6 in night 2."), "its figure");
+    assert!(tidemark_report::markdown(run, &judgement).contains("## Nights"));
 }
 
 #[test]
@@ -390,7 +495,7 @@ fn it_is_forecast_and_checked() {
 fn it_is_run_here() {
     let options = Options { threads: Some(2), ..Options::local(registry()) };
     let executed = execute(&plan(), Provenance::default(), &options, None, &mut Quiet).unwrap();
-    check(&executed.run);
+    check(&executed.run, 1);
 }
 
 #[test]
@@ -449,7 +554,7 @@ fn it_is_run_on_drivers() {
         let executed = execute(&plan(), Provenance::default(), &options, None, &mut Quiet);
         stop.store(true, Ordering::Relaxed);
         let run = executed.unwrap().run;
-        check(&run);
+        check(&run, 2);
         let shares: Vec<u64> = run.stages[0].shares.iter().map(|share| share.ok).collect();
         assert_eq!(shares.iter().sum::<u64>(), 200, "{shares:?}");
         assert!(shares.iter().all(|ok| *ok > 0), "both drivers slept: {shares:?}");

@@ -2,9 +2,8 @@
 //! a checkpoint was part of it.
 
 use super::Findings;
-use super::proof::Evidence;
 use crate::Severity;
-use crate::context::sum;
+use crate::context::{StageContext, sum};
 use crate::words::database::{Database as Found, Origin, PlanChange};
 use tidemark_measure::record::{DatabaseUse, StatementPlan};
 
@@ -24,7 +23,7 @@ const FROM_DEVICES_LEAST: f64 = 0.5;
 const LOG_LEAST: u64 = 1 << 20;
 
 /// Settings with which commits may be lost.
-pub(super) fn durability(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(super) fn durability(evidence: &StageContext<'_>, out: &mut Findings) {
     for database in databases(evidence) {
         let server = database.server.clone();
         let of = |durable: bool| {
@@ -41,12 +40,12 @@ pub(super) fn durability(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// Where what the databases read came from, and how their data compare with their memory.
-pub(super) fn reads(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(super) fn reads(evidence: &StageContext<'_>, out: &mut Findings) {
     let missed = |database: &DatabaseUse| Some(database.blocks_read?.saturating_mul(database.block_bytes?));
     // Devices are not told apart by database.
     let all_missed =
         databases(evidence).map(missed).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
-    let devices = &evidence.proof().devices;
+    let devices = &evidence.proof.devices;
     let device_bytes = (!devices.is_empty()).then(|| sum(devices.iter().map(|device| device.read_bytes)));
     let by_page_cache = matches!((all_missed, device_bytes), (Some(missed), Some(read))
         if missed >= MISSED_LEAST && (read as f64) < missed as f64 * FROM_DEVICES_LEAST);
@@ -93,7 +92,7 @@ pub(super) fn reads(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// A load that writes, without a whole cycle of checkpoints: a part of what it caused was written after it.
-pub(super) fn checkpoints(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(super) fn checkpoints(evidence: &StageContext<'_>, out: &mut Findings) {
     let lasted_ns = evidence.lasted_ns();
     for database in databases(evidence) {
         let (Some(checkpoints), Some(log_bytes @ LOG_LEAST..)) = (database.checkpoints, database.wal_bytes)
@@ -115,7 +114,7 @@ pub(super) fn checkpoints(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// Commits that the database counted, beside those that clients know of.
-pub(super) fn commits(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(super) fn commits(evidence: &StageContext<'_>, out: &mut Findings) {
     for database in databases(evidence) {
         let server = database.server.clone();
         if database.restarted {
@@ -138,7 +137,7 @@ pub(super) fn commits(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// Statements that the planner does in another way after the load than before it.
-pub(super) fn plans(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(super) fn plans(evidence: &StageContext<'_>, out: &mut Findings) {
     for database in databases(evidence).filter(|database| !database.plans.is_empty()) {
         let server = database.server.clone();
         let of = database.plans.len() as u64;
@@ -153,7 +152,7 @@ pub(super) fn plans(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// How far replicas were behind.
-pub(super) fn replicas(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(super) fn replicas(evidence: &StageContext<'_>, out: &mut Findings) {
     let replicas = databases(evidence).flat_map(|database| &database.replicas);
     for lag in replicas.filter(|lag| lag.markers > 0) {
         let severity = if lag.unseen > 0 { Severity::Warning } else { Severity::Note };
@@ -162,10 +161,10 @@ pub(super) fn replicas(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// Whether what was acknowledged is there.
-pub(super) fn ledger(evidence: &Evidence<'_>, out: &mut Findings) {
-    for ledger in &evidence.proof().ledgers {
+pub(super) fn ledger(evidence: &StageContext<'_>, out: &mut Findings) {
+    for ledger in &evidence.proof.ledgers {
         let relaxed = |database: &&DatabaseUse| database.server == ledger.server;
-        let settings = evidence.proof().databases.iter().filter(relaxed).flat_map(|one| &one.settings);
+        let settings = evidence.proof.databases.iter().filter(relaxed).flat_map(|one| &one.settings);
         let settings = settings.filter(|setting| setting.durable == Some(false));
         let settings = settings.map(|setting| (setting.name.clone(), setting.value.clone())).collect();
         let severity = match (ledger.missing, ledger.unexpected) {
@@ -179,8 +178,8 @@ pub(super) fn ledger(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// Attempts at transactions that were rolled back and made again.
-pub(super) fn aborts(evidence: &Evidence<'_>, out: &mut Findings) {
-    let aborts = &evidence.proof().aborts;
+pub(super) fn aborts(evidence: &StageContext<'_>, out: &mut Findings) {
+    let aborts = &evidence.proof.aborts;
     if evidence.measures && !aborts.is_empty() {
         let commits = evidence.succeeded();
         let aborts = aborts.iter().map(|one| (one.fault, one.count)).collect();
@@ -189,8 +188,8 @@ pub(super) fn aborts(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// What had to hold in the data when the load was over.
-pub(super) fn checks(evidence: &Evidence<'_>, out: &mut Findings) {
-    let all = &evidence.proof().checks;
+pub(super) fn checks(evidence: &StageContext<'_>, out: &mut Findings) {
+    let all = &evidence.proof.checks;
     let of = |wanted: &dyn Fn(Option<u64>) -> bool| {
         let some = all.iter().filter(|check| wanted(check.broken));
         some.map(|check| (check.holds.clone(), check.broken.unwrap_or(0))).collect::<Vec<_>>()
@@ -210,8 +209,8 @@ pub(super) fn checks(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// The databases of a stage that measures something.
-fn databases<'a>(evidence: &'a Evidence<'_>) -> impl Iterator<Item = &'a DatabaseUse> {
-    evidence.proof().databases.iter().filter(|_| evidence.measures)
+fn databases<'a>(evidence: &'a StageContext<'_>) -> impl Iterator<Item = &'a DatabaseUse> {
+    evidence.proof.databases.iter().filter(|_| evidence.measures)
 }
 
 #[cfg(test)]

@@ -178,8 +178,7 @@ pub(super) fn throttled(context: &WorkContext<'_>, out: &mut Findings) {
 /// Operations were tried more than once.
 pub(super) fn retries(context: &WorkContext<'_>, out: &mut Findings) {
     let retries = sum(context.work.operations.iter().map(|operation| operation.tally.retries));
-    // Attempts that commits lost to each other are told of with them.
-    if retries == 0 || context.commits().is_some() {
+    if retries == 0 || context.nature.counts_attempts {
         return;
     }
     let share = retries as f64 / context.total().max(1) as f64;

@@ -180,8 +180,7 @@ pub(super) fn busy(context: &WorkContext<'_>, out: &mut Findings) {
 /// pausing because the document asks for it, or waiting for the generator; the last is a load that was promised and not
 /// applied.
 pub(super) fn littles_law(context: &WorkContext<'_>, out: &mut Findings) {
-    // Between the steps of cycles the worker compares answers, row by row: that is no load that was promised.
-    if context.cycles().is_some() {
+    if context.nature.works_between {
         return;
     }
     let closed = context.work.offered_rate.is_none();

@@ -1,11 +1,11 @@
 //! Whether the devices under the volumes saw the bytes that the load claims.
 
 use super::Findings;
-use crate::context::{SECOND_NS, WorkContext, sum};
+use crate::context::{SECOND_NS, StageContext, WorkContext, sum};
 use crate::words::proof::{Compared, DriverMoved, Proof as Found, Seen, Way, not_behind, seen};
 use crate::{Finding, Severity};
 use tidemark_measure::kind::{Cache, OperationClass};
-use tidemark_measure::record::{DeviceUse, DriverIo, LongestGap, OwnIo, Proof, Run, Stage, State};
+use tidemark_measure::record::{DeviceUse, DriverIo, OwnIo, Proof, Stage};
 
 /// The devices must have seen this share of what the load claims. The rest is room for what is at the ends: bytes
 /// of operations that failed half-way, and blocks that a file system keeps in memory for itself.
@@ -29,31 +29,13 @@ const SYNC_LONG: f64 = 0.1;
 /// And this share that it is not the storage's throughput at all.
 const SYNC_MOST: f64 = 0.5;
 
-/// A stage with what its devices counted.
-pub(crate) struct Evidence<'a> {
-    run: &'a Run,
-    stage: &'a Stage,
-    proof: &'a Proof,
-    /// Whether any of its works measures something.
-    pub(crate) measures: bool,
-}
-
 /// Bytes that the works of a stage say to have moved by operations of a class, in their windows and outside.
 pub fn claimed(stage: &Stage, class: &OperationClass) -> u64 {
     let operations = stage.works.iter().flat_map(|work| &work.operations);
     sum(operations.filter(|operation| operation.class == *class).map(|operation| operation.tally.moved()))
 }
 
-impl<'a> Evidence<'a> {
-    /// That of every stage that was started and has a proof.
-    pub(crate) fn all(run: &'a Run) -> impl Iterator<Item = Self> {
-        let started = run.stages.iter().filter(|stage| stage.state != State::Waiting);
-        started.filter_map(move |stage| {
-            let measures = stage.works.iter().any(|work| work.kind.measures());
-            Some(Self { run, stage, proof: stage.proof.as_ref()?, measures })
-        })
-    }
-
+impl StageContext<'_> {
     /// What the load says to have moved; nothing where there is nothing to compare it with.
     fn claimed(&self, class: &OperationClass) -> Option<u64> {
         Some(claimed(self.stage, class)).filter(|claimed| *claimed > 0 && !self.proof.devices.is_empty())
@@ -92,32 +74,6 @@ impl<'a> Evidence<'a> {
 
     fn device_names(&self) -> Vec<String> {
         self.proof.devices.iter().map(|device| device.device.clone()).collect()
-    }
-
-    /// What was counted around the stage.
-    pub(super) fn proof(&self) -> &'a Proof {
-        self.proof
-    }
-
-    /// How many operations of the stage succeeded.
-    pub(super) fn succeeded(&self) -> u64 {
-        sum(self.stage.works.iter().flat_map(|work| &work.operations).map(|operation| operation.tally.ok))
-    }
-
-    /// How long its longest load lasted, nanoseconds.
-    pub(super) fn lasted_ns(&self) -> u64 {
-        self.stage.works.iter().map(|work| work.last_done_ns).max().unwrap_or(0)
-    }
-
-    /// The longest time in which nothing succeeded in one of its works that measure.
-    pub(super) fn longest_gap(&self) -> Option<LongestGap> {
-        let measuring = self.stage.works.iter().filter(|work| work.kind.measures());
-        measuring.filter_map(|work| work.longest_gap).max_by_key(LongestGap::length_ns)
-    }
-
-    /// Something to say about the stage.
-    pub(super) fn about(&self, severity: Severity, what: impl Into<crate::What>) -> Finding {
-        Finding::about_stage(self.stage, severity, what)
     }
 
     fn finding(&self, severity: Severity, what: Found) -> Finding {
@@ -165,17 +121,17 @@ impl<'a> Evidence<'a> {
 }
 
 /// Whether what was read came from the devices.
-pub(crate) fn reads(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(crate) fn reads(evidence: &StageContext<'_>, out: &mut Findings) {
     evidence.compare(Way::Read, &OperationClass::Read).into_iter().for_each(|finding| out.say(finding));
 }
 
 /// Whether what was written reached the devices.
-pub(crate) fn writes(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(crate) fn writes(evidence: &StageContext<'_>, out: &mut Findings) {
     evidence.compare(Way::Write, &OperationClass::Write).into_iter().for_each(|finding| out.say(finding));
 }
 
 /// Whether each driver's own process moved what it claims: the sum of many hides one that did not.
-pub(crate) fn drivers(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(crate) fn drivers(evidence: &StageContext<'_>, out: &mut Findings) {
     let Proof { drivers, devices, cache, unchecked, .. } = evidence.proof;
     if drivers.len() < 2 || devices.is_empty() {
         return;
@@ -222,7 +178,7 @@ pub(crate) fn drivers(evidence: &Evidence<'_>, out: &mut Findings) {
 
 /// Whether what was read and written came from and reached the OSDs of a cluster, and not only its clients. They count for all
 /// clients, so that they may only show that something is missing.
-pub(crate) fn osds(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(crate) fn osds(evidence: &StageContext<'_>, out: &mut Findings) {
     let Some(used) = &evidence.proof.osds else { return };
     for (way, class) in [(Way::Read, OperationClass::Read), (Way::Write, OperationClass::Write)] {
         let claimed = claimed(evidence.stage, &class);
@@ -258,7 +214,7 @@ pub(crate) fn osds(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// Whether the devices were told of trims. A file system may keep what it gets back to itself: no fault of anybody.
-pub(crate) fn trims(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(crate) fn trims(evidence: &StageContext<'_>, out: &mut Findings) {
     let Some(claimed) = evidence.claimed(&OperationClass::Trim) else { return };
     let share = seen(&evidence.devices(Way::Trim), None) as f64 / claimed as f64;
     let compared = if share > 0.0 { Compared::Seen } else { Compared::Missing };
@@ -267,7 +223,7 @@ pub(crate) fn trims(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// What the devices did for others. Writes may be the file system's own, reads hardly.
-pub(crate) fn foreign(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(crate) fn foreign(evidence: &StageContext<'_>, out: &mut Findings) {
     // All of it is the database's, which is another process.
     if !evidence.proof.databases.is_empty() {
         return;
@@ -292,7 +248,7 @@ struct Traffic {
 }
 
 impl Traffic {
-    fn of(evidence: &Evidence<'_>, own: OwnIo) -> Self {
+    fn of(evidence: &StageContext<'_>, own: OwnIo) -> Self {
         let total = |way| seen(&evidence.devices(way), None);
         let (all_read, all_written) = (total(Way::Read), total(Way::Write));
         let read = all_read.saturating_sub(own.read_bytes);
@@ -304,7 +260,7 @@ impl Traffic {
 
 /// Whether the requests that reached the devices are larger than the operations. Others' requests would make the mean
 /// meaningless, and so would a page cache.
-pub(crate) fn merged(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(crate) fn merged(evidence: &StageContext<'_>, out: &mut Findings) {
     let Some(own) = evidence.proof.own.filter(|_| evidence.proof.direct && evidence.measures) else { return };
     if Traffic::of(evidence, own).share >= FOREIGN_MUCH / 2.0 {
         return;
@@ -329,15 +285,23 @@ pub(crate) fn merged(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// What could not be checked.
-pub(crate) fn unchecked(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(crate) fn unchecked(evidence: &StageContext<'_>, out: &mut Findings) {
     let reasons = evidence.proof.unchecked.clone();
     if !reasons.is_empty() {
         out.say(evidence.finding(Severity::Note, Found::Unchecked { reasons }));
     }
 }
 
+/// Evidence of engines that this program cannot read was judged by nobody.
+pub(super) fn unread(evidence: &StageContext<'_>, keys: Vec<String>, out: &mut Findings) {
+    if !keys.is_empty() {
+        let finding = evidence.finding(Severity::Critical, Found::Unread { keys });
+        out.say(finding.invalidating(evidence.measures));
+    }
+}
+
 /// The load used the page cache.
-pub(crate) fn buffered(evidence: &Evidence<'_>, out: &mut Findings) {
+pub(crate) fn buffered(evidence: &StageContext<'_>, out: &mut Findings) {
     if evidence.proof.direct || evidence.proof.devices.is_empty() {
         return;
     }
@@ -381,7 +345,7 @@ mod tests {
     use super::super::testing::{MS, healthy, invalid_for, invalid_with, said, sweep_run, work};
     use super::*;
     use tidemark_measure::kind::WorkKind;
-    use tidemark_measure::record::{Behind, Operation, OsdUse};
+    use tidemark_measure::record::{Behind, Operation, OsdUse, Proof, Run};
 
     const GIB: u64 = 1 << 30;
 

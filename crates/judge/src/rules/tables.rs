@@ -141,7 +141,7 @@ pub(super) fn own_cost(context: &WorkContext<'_>, out: &mut Findings) {
 mod tests {
     use super::*;
     use crate::judge;
-    use crate::words::Tell as _;
+    use crate::words::Facts as _;
     use tidemark_measure::fault::Fault;
     use tidemark_measure::kind::WorkKind;
     use tidemark_measure::record::{

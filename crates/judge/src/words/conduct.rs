@@ -1,7 +1,7 @@
 //! How the run went.
 
 use super::phrase::{Phrase, count, duration, percent, phrase};
-use super::{Tell, list};
+use super::{Facts, list};
 use serde::Serialize;
 use tidemark_measure::units;
 
@@ -46,7 +46,7 @@ pub enum Conduct {
     Simulated {},
 }
 
-impl Tell for Conduct {
+impl Facts for Conduct {
     fn rule(&self) -> &'static str {
         match self {
             Conduct::Running {} => "running",

@@ -1,6 +1,6 @@
 //! What the databases under a stage say of themselves.
 
-use super::Tell;
+use super::Facts;
 use super::phrase::{Phrase, bytes, count, decimal, duration, phrase, share, whole_percent};
 use super::settings::meaning;
 use serde::Serialize;
@@ -146,7 +146,7 @@ fn told((name, value): &(String, String)) -> String {
     }
 }
 
-impl Tell for Database {
+impl Facts for Database {
     fn rule(&self) -> &'static str {
         match self {
             Database::Relaxed { .. } => "relaxed-durability",
@@ -392,6 +392,24 @@ impl Tell for Database {
             }
         }
         .to_owned()
+    }
+
+    fn proves(&self) -> bool {
+        matches!(self, Database::Ledger { ledger, .. } if ledger.missing == Some(0))
+    }
+
+    fn instance(&self) -> Option<&str> {
+        match self {
+            Database::Relaxed { server, .. }
+            | Database::Durable { server, .. }
+            | Database::Reads { server, .. }
+            | Database::ReadsNotShown { server, .. }
+            | Database::Checkpoints { server, .. }
+            | Database::Commits { server, .. }
+            | Database::Plans { server, .. }
+            | Database::Restarted { server, .. } => Some(server),
+            _ => None,
+        }
     }
 
     fn evidence(&self) -> Vec<String> {

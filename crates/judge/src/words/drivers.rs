@@ -1,6 +1,6 @@
 //! Whether the drivers of a run put the load on together.
 
-use super::Tell;
+use super::Facts;
 use super::phrase::{Phrase, count, duration, phrase};
 use serde::Serialize;
 use tidemark_measure::units;
@@ -114,7 +114,7 @@ impl Drivers {
     }
 }
 
-impl Tell for Drivers {
+impl Facts for Drivers {
     fn rule(&self) -> &'static str {
         match self {
             Drivers::Lost { .. } => "driver-lost",

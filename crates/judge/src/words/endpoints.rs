@@ -1,6 +1,6 @@
 //! Whether a target's endpoints, or its instances, served alike.
 
-use super::Tell;
+use super::Facts;
 use super::phrase::{Phrase, count, decimal, duration, percent, phrase};
 use crate::rules::success_percent;
 use serde::Serialize;
@@ -78,7 +78,7 @@ pub enum Endpoints {
     },
 }
 
-impl Tell for Endpoints {
+impl Facts for Endpoints {
     fn rule(&self) -> &'static str {
         match self {
             Endpoints::Dead { .. } => "endpoint-dead",

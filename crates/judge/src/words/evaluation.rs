@@ -1,6 +1,6 @@
 //! What there is to say of an evaluation as a whole.
 
-use super::Tell;
+use super::Facts;
 use super::phrase::{Phrase, count, percent, phrase, plus_minus};
 use serde::Serialize;
 use tidemark_measure::units;
@@ -125,7 +125,7 @@ fn some(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-impl Tell for OfEvaluation {
+impl Facts for OfEvaluation {
     fn rule(&self) -> &'static str {
         match self {
             OfEvaluation::CellsMissing { .. } => "cells-missing",

@@ -1,6 +1,6 @@
 //! What failed, how often and why.
 
-use super::Tell;
+use super::Facts;
 use super::phrase::{Phrase, count, percent, phrase};
 use crate::rules::success_percent;
 use serde::Serialize;
@@ -100,7 +100,7 @@ pub enum Failures {
     },
 }
 
-impl Tell for Failures {
+impl Facts for Failures {
     fn rule(&self) -> &'static str {
         match self {
             Failures::NothingMeasured { .. } => "nothing-measured",

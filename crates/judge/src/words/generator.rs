@@ -1,7 +1,7 @@
 //! Whether the load generator did what it was asked to, or was itself the limit.
 
 use super::phrase::{Phrase, count, decimal, duration, percent, phrase, rate};
-use super::{Tell, drivers};
+use super::{Facts, drivers};
 use serde::Serialize;
 use tidemark_measure::record::Work;
 use tidemark_measure::think::Think;
@@ -312,7 +312,7 @@ impl Generator {
     }
 }
 
-impl Tell for Generator {
+impl Facts for Generator {
     fn rule(&self) -> &'static str {
         match self {
             Generator::OfferedRate { .. } => "offered-rate",

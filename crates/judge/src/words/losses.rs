@@ -1,6 +1,6 @@
 //! What the loss of pods and nodes came to.
 
-use super::Tell;
+use super::Facts;
 use super::phrase::{Phrase, duration, phrase};
 use crate::losses::{Loss, Service};
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub enum Losses {
     Unwatched { unwatched: Vec<Unwatched> },
 }
 
-impl Tell for Losses {
+impl Facts for Losses {
     fn rule(&self) -> &'static str {
         match self {
             Losses::Loss(_) => "loss",

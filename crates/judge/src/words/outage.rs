@@ -1,6 +1,6 @@
 //! Times without success, operations that hung, and operations that ended late.
 
-use super::Tell;
+use super::Facts;
 use super::failures::Latencies;
 use super::phrase::{Phrase, count, duration, percent, phrase};
 use serde::Serialize;
@@ -73,7 +73,7 @@ pub enum Outage {
     },
 }
 
-impl Tell for Outage {
+impl Facts for Outage {
     fn rule(&self) -> &'static str {
         match self {
             Outage::Outage { .. } => "outage",

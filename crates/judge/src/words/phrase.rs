@@ -5,10 +5,14 @@ use tidemark_measure::units;
 
 /// What a quantity measures, and so how it is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Measure {
+pub enum Measure {
+    /// How many.
     Count,
+    /// Nanoseconds.
     Duration,
+    /// Per second.
     Rate,
+    /// A share.
     Percent,
     /// How far the interval of a mean reaches to each side, as a share of it.
     PlusMinus,
@@ -26,7 +30,7 @@ pub(crate) enum Measure {
 
 /// A number in a title.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Quantity(f64, Measure);
+pub struct Quantity(f64, Measure);
 
 impl Quantity {
     fn print(self) -> String {
@@ -46,48 +50,58 @@ impl Quantity {
     }
 }
 
-pub(crate) fn count(count: u64) -> Quantity {
+/// A count.
+pub fn count(count: u64) -> Quantity {
     Quantity(count as f64, Measure::Count)
 }
 
-pub(crate) fn duration(ns: u64) -> Quantity {
+/// A time, nanoseconds.
+pub fn duration(ns: u64) -> Quantity {
     Quantity(ns as f64, Measure::Duration)
 }
 
-pub(crate) fn rate(per_second: f64) -> Quantity {
+/// Something per second.
+pub fn rate(per_second: f64) -> Quantity {
     Quantity(per_second, Measure::Rate)
 }
 
-pub(crate) fn plus_minus(half_width: f64) -> Quantity {
+/// How far the interval of a mean reaches to each side, as a share of it.
+pub fn plus_minus(half_width: f64) -> Quantity {
     Quantity(half_width, Measure::PlusMinus)
 }
 
-pub(crate) fn percent(share: f64) -> Quantity {
+/// A share, in percent.
+pub fn percent(share: f64) -> Quantity {
     Quantity(share, Measure::Percent)
 }
 
-pub(crate) fn share(share: f64) -> Quantity {
+/// A share in whole percent: never nothing and never all unless it is.
+pub fn share(share: f64) -> Quantity {
     Quantity(share, Measure::WholePercent)
 }
 
-pub(crate) fn decimal(value: f64) -> Quantity {
+/// A number with one decimal.
+pub fn decimal(value: f64) -> Quantity {
     Quantity(value, Measure::Decimal)
 }
 
-pub(crate) fn cores(cores: f64) -> Quantity {
+/// Processor cores.
+pub fn cores(cores: f64) -> Quantity {
     Quantity(cores, Measure::Cores)
 }
 
-pub(crate) fn bytes(bytes: f64) -> Quantity {
+/// Bytes, in decimal units.
+pub fn bytes(bytes: f64) -> Quantity {
     Quantity(bytes, Measure::Bytes)
 }
 
-pub(crate) fn block(bytes: u64) -> Quantity {
+/// Bytes of a block, in binary units.
+pub fn block(bytes: u64) -> Quantity {
     Quantity(bytes as f64, Measure::Block)
 }
 
 /// A share in whole percent; never nothing and never all unless it is.
-pub(super) fn whole_percent(share: f64) -> String {
+pub(crate) fn whole_percent(share: f64) -> String {
     match share {
         none if none.is_nan() || none <= 0.0 => "0 %".into(),
         little if little < 0.01 => "under 1 %".into(),
@@ -98,8 +112,10 @@ pub(super) fn whole_percent(share: f64) -> String {
 
 /// A part of a title.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Piece {
+pub enum Piece {
+    /// Words.
     Words(String),
+    /// A quantity.
     Number(Quantity),
 }
 
@@ -129,13 +145,14 @@ impl From<Quantity> for Piece {
 
 /// A title.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Phrase(pub(super) Vec<Piece>);
+pub struct Phrase(pub Vec<Piece>);
 
-/// Pieces in a row.
+/// Pieces in a row: `phrase!["all ", count(8), " answers were right"]`.
+#[macro_export]
 macro_rules! phrase {
     ($($piece:expr),* $(,)?) => { $crate::words::phrase::Phrase(vec![$($crate::words::phrase::Piece::from($piece)),*]) };
 }
-pub(crate) use phrase;
+pub use crate::phrase;
 
 /// What makes findings alike: everything but their quantities.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -155,7 +172,7 @@ impl Alike {
 }
 
 /// Alike titles in one: quantities that differ become their range.
-pub(super) fn merged(all: &[Phrase]) -> String {
+pub(crate) fn merged(all: &[Phrase]) -> String {
     let Some(first) = all.first() else { return String::new() };
     let piece = |(place, piece): (usize, &Piece)| match piece {
         Piece::Words(words) => words.clone(),

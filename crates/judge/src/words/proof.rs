@@ -1,6 +1,6 @@
 //! Whether the devices under the volumes saw the bytes that the load claims.
 
-use super::Tell;
+use super::Facts;
 use super::phrase::{Phrase, block, bytes, count, decimal, duration, phrase, share, whole_percent};
 use serde::Serialize;
 use tidemark_measure::kind::Cache;
@@ -134,6 +134,10 @@ pub enum Proof {
     Unchecked {
         reasons: Vec<String>,
     },
+    /// Evidence under keys that this program does not know.
+    Unread {
+        keys: Vec<String>,
+    },
     Buffered {},
     SyncAfterLoad {
         sync_ns: u64,
@@ -169,7 +173,7 @@ pub(crate) fn not_behind(devices: &[Seen], least: f64) -> Option<(&Seen, &str, &
     })
 }
 
-impl Tell for Proof {
+impl Facts for Proof {
     fn rule(&self) -> &'static str {
         match self {
             Proof::Bytes { way: Way::Read, compared, .. } | Proof::Osds { way: Way::Read, compared, .. }
@@ -191,6 +195,7 @@ impl Tell for Proof {
             Proof::Foreign { .. } => "foreign-traffic",
             Proof::Merged { .. } => "requests-merged",
             Proof::Unchecked { .. } => "not-proven",
+            Proof::Unread { .. } => "evidence-unread",
             Proof::Buffered {} => "buffered",
             Proof::SyncAfterLoad { .. } => "sync-after-load",
         }
@@ -332,6 +337,11 @@ impl Tell for Proof {
                 [_] => phrase!["something could not be checked"],
                 several => phrase![count(several.len() as u64), " things could not be checked"],
             },
+            Proof::Unread { keys } => {
+                let names: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                phrase!["evidence was judged by no rule: this program cannot read ", super::list(&names)]
+            }
             Proof::Buffered {} => phrase!["the load used the page cache"],
             Proof::SyncAfterLoad { sync_ns, window_ns, .. } => {
                 let part = share(*sync_ns as f64 / *window_ns as f64);
@@ -387,6 +397,9 @@ impl Tell for Proof {
                 "The kernel joins operations that are submitted together and lie side by side. The throughput is that of larger requests: set `batch: 1` to submit one at a time, as fio does by default."
             }
             Proof::Unchecked { .. } => "The numbers are not known to be wrong, but they are not proven either.",
+            Proof::Unread { .. } => {
+                "Another version of Tidemark wrote it, or another program with engines of its own. Judge the run with that one."
+            }
             Proof::Buffered {} => {
                 "Reads may come from memory, and writes go there first: check the device counters and the sync at the end."
             }
@@ -395,6 +408,14 @@ impl Tell for Proof {
             }
         }
         .into()
+    }
+
+    fn proves(&self) -> bool {
+        match self {
+            Proof::Bytes { compared, way, .. } => !compared.is_missing() || *way == Way::Trim,
+            Proof::Drivers { missing, .. } => missing.is_empty(),
+            _ => false,
+        }
     }
 
     fn evidence(&self) -> Vec<String> {
@@ -480,7 +501,9 @@ impl Tell for Proof {
                 )]
             }
             Proof::Unchecked { reasons } if reasons.len() > 1 => reasons.clone(),
-            Proof::Merged { .. } | Proof::Unchecked { .. } | Proof::Buffered {} => Vec::new(),
+            Proof::Merged { .. } | Proof::Unchecked { .. } | Proof::Unread { .. } | Proof::Buffered {} => {
+                Vec::new()
+            }
             Proof::SyncAfterLoad {
                 window_ns, bandwidth, bandwidth_with_sync, limit, limit_invalid, ..
             } => {

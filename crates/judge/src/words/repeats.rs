@@ -1,6 +1,6 @@
 //! Whether repeats of a point agree, and whether two engines do.
 
-use super::Tell;
+use super::Facts;
 use super::phrase::{Phrase, count, percent, phrase};
 use serde::Serialize;
 use tidemark_measure::units;
@@ -113,7 +113,7 @@ impl Repeats {
     }
 }
 
-impl Tell for Repeats {
+impl Facts for Repeats {
     fn rule(&self) -> &'static str {
         match self {
             Repeats::OfPoints { agree: true, .. } => "repeats-agree",
@@ -184,6 +184,10 @@ impl Tell for Repeats {
             _ => "",
         }
         .into()
+    }
+
+    fn proves(&self) -> bool {
+        matches!(self, Repeats::CrossCheck { .. })
     }
 
     fn evidence(&self) -> Vec<String> {

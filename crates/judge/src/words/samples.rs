@@ -1,6 +1,6 @@
 //! Whether there were enough samples, and what was verified.
 
-use super::Tell;
+use super::Facts;
 use super::phrase::{Phrase, count, phrase};
 use crate::rules::samples_needed;
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub enum Samples {
     },
 }
 
-impl Tell for Samples {
+impl Facts for Samples {
     fn rule(&self) -> &'static str {
         match self {
             Samples::Few { .. } => "few-samples",
@@ -96,6 +96,10 @@ impl Tell for Samples {
                 unchecked.iter().map(|(why, _)| remedy(*why)).collect::<Vec<_>>().join(" ")
             }
         }
+    }
+
+    fn proves(&self) -> bool {
+        matches!(self, Samples::Verified { .. })
     }
 
     fn evidence(&self) -> Vec<String> {

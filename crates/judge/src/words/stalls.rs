@@ -1,6 +1,6 @@
 //! Response times that are not the storage's.
 
-use super::Tell;
+use super::Facts;
 use super::phrase::{Phrase, duration, phrase};
 use serde::Serialize;
 use tidemark_measure::units;
@@ -27,7 +27,7 @@ pub enum Stalls {
     },
 }
 
-impl Tell for Stalls {
+impl Facts for Stalls {
     fn rule(&self) -> &'static str {
         match self {
             Stalls::DelayedAcknowledgement { .. } => "delayed-acknowledgement",

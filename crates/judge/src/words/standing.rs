@@ -1,6 +1,6 @@
 //! How sure it is that a resource that had no reserve was what limited the load.
 
-use super::Tell;
+use super::Facts;
 use super::limits::Limit;
 use super::phrase::{Phrase, phrase, share};
 use serde::Serialize;
@@ -100,7 +100,7 @@ impl Limited {
     }
 }
 
-impl Tell for Limited {
+impl Facts for Limited {
     fn rule(&self) -> &'static str {
         let (limit, busy) = self.limit.rules();
         if self.standing.is_none_or(Standing::is_limit) { limit } else { busy }

@@ -1,6 +1,6 @@
 //! Whether throughput was steady.
 
-use super::Tell;
+use super::Facts;
 use super::phrase::{Phrase, count, phrase};
 use serde::Serialize;
 use tidemark_measure::steady::{RANGE_MOST, RISE_MOST, Steadiness as Varied};
@@ -41,7 +41,7 @@ pub enum Steadiness {
     },
 }
 
-impl Tell for Steadiness {
+impl Facts for Steadiness {
     fn rule(&self) -> &'static str {
         match self {
             Steadiness::TooShort { .. } | Steadiness::Course { .. } => "steadiness",
@@ -87,6 +87,10 @@ impl Tell for Steadiness {
             }
         }
         .into()
+    }
+
+    fn proves(&self) -> bool {
+        matches!(self, Steadiness::Settled { steady: true, .. })
     }
 
     fn evidence(&self) -> Vec<String> {

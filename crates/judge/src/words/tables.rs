@@ -1,6 +1,6 @@
 //! Tables, and the queries on them.
 
-use super::Tell;
+use super::Facts;
 use super::phrase::{Phrase, bytes, count, percent, phrase};
 use serde::Serialize;
 use tidemark_measure::units;
@@ -78,7 +78,7 @@ pub enum Tables {
     },
 }
 
-impl Tell for Tables {
+impl Facts for Tables {
     fn rule(&self) -> &'static str {
         match self {
             Tables::Rows { tables, wrong, unknown, .. } if wrong.is_empty() => match unknown == tables {
@@ -202,6 +202,10 @@ impl Tell for Tables {
             }
             _ => String::new(),
         }
+    }
+
+    fn proves(&self) -> bool {
+        matches!(self, Tables::Answers { known, wrong, .. } if *known > 0 && *wrong == 0)
     }
 
     fn evidence(&self) -> Vec<String> {

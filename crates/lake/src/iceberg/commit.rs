@@ -20,9 +20,9 @@ use serde_json::Map;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use tidemark_iceberg::commits::TableFile;
 use tidemark_iceberg::job::Protocol;
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::TableFile;
 use tidemark_measure::rng::Rng;
 use tidemark_measure::units;
 

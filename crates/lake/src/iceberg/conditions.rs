@@ -7,8 +7,8 @@
 use crate::iceberg::files::{Files, Only};
 use crate::tables::failure::Failure;
 use bytes::Bytes;
+use tidemark_iceberg::commits::{Condition, TableFile};
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{Condition, TableFile};
 
 /// Asks the storage of a table; `unique` sets the file apart from those of others who ask.
 pub(crate) async fn ask(files: &Files, unique: u64) -> Condition {

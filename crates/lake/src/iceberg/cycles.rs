@@ -21,10 +21,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tidemark_iceberg::commits::{FileRequests, TableFile};
+use tidemark_iceberg::cycles::{CycleUse, MergeMode, StepKind, StepUse, TableState};
 use tidemark_iceberg::job::{Cycles, Step};
 use tidemark_load::engine::{Clock, Operation, Outcome, Tick};
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{CycleUse, FileRequests, MergeMode, StepKind, StepUse, TableFile, TableState};
 use tidemark_measure::rng::Rng;
 
 /// Files that are read at once.

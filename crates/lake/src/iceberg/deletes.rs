@@ -12,8 +12,8 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
+use tidemark_iceberg::commits::TableFile;
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::TableFile;
 
 /// Files that are read at once.
 const READERS: usize = 8;

@@ -9,8 +9,8 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOpt
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+use tidemark_iceberg::commits::{FileRequests, TableFile};
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{FileRequests, TableFile};
 
 /// Kinds of files, in the order in which a commit needs them.
 const KINDS: [TableFile; 6] = [

@@ -13,8 +13,8 @@ use crate::tables::failure::Failure;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
 use std::collections::{HashMap, HashSet};
+use tidemark_iceberg::commits::TableHistory;
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::TableHistory;
 
 /// Versions that are read at once.
 const READERS: usize = 16;

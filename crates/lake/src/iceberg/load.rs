@@ -10,10 +10,10 @@ use crate::tables::failure::Failure;
 use crate::tables::tasks::{Doing, Ended, Tasks};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidemark_iceberg::commits::{AttemptCount, TableFile};
 use tidemark_iceberg::job::Commits;
 use tidemark_load::engine::{Clock, Operation, Outcome, Tick};
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{AttemptCount, TableFile};
 use tidemark_measure::rng::Rng;
 
 /// The committers of a load.

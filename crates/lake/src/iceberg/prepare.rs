@@ -13,9 +13,12 @@ use crate::tables::tasks::TaskSessions;
 use futures_util::stream::StreamExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use tidemark_iceberg::commits::{CommitsUse, Condition};
+use tidemark_iceberg::cycles::CyclesUse;
 use tidemark_iceberg::job::{Cycles, Job, Purpose};
+use tidemark_judge::evidence;
 use tidemark_load::work::Share;
-use tidemark_measure::record::{CommitsUse, Condition, CyclesUse, Note, Proof};
+use tidemark_measure::record::{Note, Proof};
 use tidemark_measure::units;
 use tidemark_object::targets::Running;
 use tidemark_plan::engine::{Carrier, Executor, Prepared, Setup, StageWorks};
@@ -333,8 +336,9 @@ impl Prepared for Ready {
 
     fn close(&mut self, _remarks: &[String]) -> Option<Proof> {
         let mut proof = Proof { direct: true, ..Proof::default() };
+        let (mut commits, mut cycles) = (Vec::new(), Vec::new());
         for load in self.stage.drain(..) {
-            proof.cycles.extend(load.cycles());
+            cycles.extend(load.cycles());
             let (used, failure) = load.close();
             if let Some(failure) = failure {
                 let words = format!(
@@ -343,8 +347,15 @@ impl Prepared for Ready {
                 );
                 proof.unchecked.push(words);
             }
-            proof.commits.push(used);
+            commits.push(used);
         }
-        Some(proof).filter(|proof| !proof.commits.is_empty())
+        if commits.is_empty() {
+            return None;
+        }
+        evidence::write::<tidemark_iceberg::commits::Commits>(&mut proof, &commits);
+        if !cycles.is_empty() {
+            evidence::write::<tidemark_iceberg::cycles::Cycles>(&mut proof, &cycles);
+        }
+        Some(proof)
     }
 }

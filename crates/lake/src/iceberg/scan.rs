@@ -29,8 +29,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tidemark_iceberg::cycles::TableState;
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::TableState;
 
 /// The name that the session knows the store by.
 const PLACE: &str = "table://files";

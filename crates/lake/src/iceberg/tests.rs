@@ -26,10 +26,10 @@ use std::io::{Cursor, Read as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use tidemark_iceberg::commits::{Condition, TableFile, TableHistory};
 use tidemark_iceberg::job::{Commits, Protocol};
 use tidemark_load::engine::{Clock, Operation};
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{Condition, TableFile, TableHistory};
 use tidemark_measure::rng::Rng;
 use tidemark_object::store::StoreError;
 

@@ -1,6 +1,6 @@
 //! What makes a stage's numbers evidence: what was done around its load, and what devices, clusters and databases counted.
 
-use super::{Aborts, CommitsUse, CyclesUse, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, TablesUse};
+use super::{Aborts, DataCheck, DatabaseUse, DeclaredFigure, Evidence, LedgerUse, TablesUse};
 use crate::kind::Cache;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -38,17 +38,18 @@ pub struct Proof {
     pub figures: Vec<DeclaredFigure>,
     /// Tables that were made, and queries that ran on them: an entry for each work.
     pub tables: Vec<TablesUse>,
-    /// Commits to tables whose history is in storage: an entry for each work.
-    pub commits: Vec<CommitsUse>,
-    /// Cycles of tables that change: an entry for each work.
-    pub cycles: Vec<CyclesUse>,
     /// What could not be checked, and why: whole sentences.
     pub unchecked: Vec<String>,
+    /// What engines found out beside it.
+    #[serde(flatten)]
+    #[schema(value_type = std::collections::BTreeMap<String, Object>)]
+    pub evidence: Evidence,
 }
 
 impl Proof {
-    /// The evidence of two engines that worked side by side.
-    pub fn join(mut self, other: Proof) -> Self {
+    /// The evidence of two engines that worked side by side; `join` adds what engines found out under keys of their own.
+    pub fn join(mut self, other: Proof, join: impl FnOnce(&mut Evidence, Evidence)) -> Self {
+        join(&mut self.evidence, other.evidence);
         add(&mut self.setup, other.setup);
         add(&mut self.unchecked, other.unchecked);
         self.add_databases(other.databases, other.aborts);
@@ -56,8 +57,6 @@ impl Proof {
         self.add_ledgers(other.ledgers);
         self.add_figures(other.figures);
         self.tables.extend(other.tables);
-        self.commits.extend(other.commits);
-        self.cycles.extend(other.cycles);
         // Both have asked for the same process.
         self.own = self.own.or(other.own);
         add(&mut self.drivers, other.drivers);

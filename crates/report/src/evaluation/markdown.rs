@@ -4,7 +4,7 @@ use super::panel::panels;
 use super::{Subject, tables, tuning};
 use crate::losses;
 use crate::markdown::{finding, nodes, phases};
-use crate::table::{Table, fenced, markdown as plain};
+use crate::table::{Forms as _, Table, fenced, markdown as plain};
 use crate::text::utc;
 use tidemark_judge::Loss;
 

@@ -8,6 +8,7 @@ use crate::html::parts::{
     charts, definitions, document, finding, findings, folded, list, maybe_folded, page, paragraph,
 };
 use crate::losses;
+use crate::table::Forms as _;
 use crate::text::utc;
 use maud::{Markup, html};
 use tidemark_judge::Finding;

@@ -3,7 +3,7 @@
 use super::Subject;
 use crate::figures::{Bar, Figure, Group, bars, front};
 use crate::html::parts::{charts, list, maybe_folded};
-use crate::table::{Table, Tone, markdown as plain};
+use crate::table::{Forms as _, Table, Tone, markdown as plain};
 use maud::{Markup, html};
 use tidemark_judge::statistics::estimate;
 use tidemark_measure::tuning::{Objective, Tuning};

@@ -1,8 +1,8 @@
 //! All figures of a run.
 
-use super::{Figure, MOST_POINTS, all, drivers, nodes, of_cycles, of_queries, of_sweep};
+use super::{Figure, MOST_POINTS, all, drivers, nodes, of_queries, of_sweep};
 use crate::content::is_main;
-use crate::cycles;
+use crate::sections;
 use tidemark_judge::sweep::sweeps;
 use tidemark_measure::record::Run;
 
@@ -37,6 +37,6 @@ pub fn of_run(run: &Run) -> Vec<Figure> {
         let timelines = nodes::timelines(run, Some(index), MOST_POINTS);
         figures.extend(timelines.into_iter().map(|figure| within(&stage.id, only, figure)));
     }
-    figures.extend(of_cycles(&cycles::works(run), MOST_POINTS));
+    figures.extend(sections::figures(run, MOST_POINTS));
     figures
 }

@@ -3,7 +3,7 @@
 use crate::content::{self, bandwidth, capital, percentile_of, succeeded};
 use crate::figures::{Figure, STYLE as FIGURE_STYLE, interruption};
 use crate::offered;
-use crate::table::Table;
+use crate::table::{Forms as _, Table};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use tidemark_judge::{Finding, Severity};
 use tidemark_measure::record::{Note, Operation, Stage, State, Work};

@@ -1,43 +1,46 @@
 //! Commits to tables whose history is in storage: whether all that was acknowledged is there, and what it took.
 
-use super::Findings;
-use crate::Severity;
-use crate::context::WorkContext;
-use crate::words::commits::Commits as Found;
+use super::record::CommitsUse;
+use super::words::Commits as Found;
+use tidemark_judge::{Findings, Severity, What, WorkContext};
 
 /// Whether every acknowledged commit is in the table's history, once.
-pub(super) fn history(context: &WorkContext<'_>, out: &mut Findings) {
-    let Some((used, history)) = context.commits().and_then(|used| Some((used, used.history.clone()?))) else {
-        return;
-    };
+pub(super) fn history(context: &WorkContext<'_>, used: &CommitsUse, out: &mut Findings) {
+    let Some(history) = used.history.clone() else { return };
     let table = used.table.clone();
     if history.missing > 0 || history.contested > 0 {
         let (acknowledged, condition) = (used.acknowledged, used.condition);
         let what = Found::Lost { table, acknowledged, history, condition };
-        out.say(context.finding(Severity::Critical, what).invalidating(true));
+        out.say(context.finding(Severity::Critical, What::of_engine(what)).invalidating(true));
     } else if !history.is_whole() {
-        out.say(context.finding(Severity::Critical, Found::Broken { table, history }).invalidating(true));
+        out.say(
+            context
+                .finding(Severity::Critical, What::of_engine(Found::Broken { table, history }))
+                .invalidating(true),
+        );
     } else if history.found > 0 {
-        out.say(context.finding(Severity::Good, Found::Kept { table, history }));
+        out.say(context.finding(Severity::Good, What::of_engine(Found::Kept { table, history })));
     }
 }
 
 /// How many attempts and requests a commit took.
-pub(super) fn took(context: &WorkContext<'_>, out: &mut Findings) {
-    if let Some(used) = context.commits().filter(|used| used.acknowledged > 0) {
+pub(super) fn took(context: &WorkContext<'_>, used: &CommitsUse, out: &mut Findings) {
+    if used.acknowledged > 0 {
         // What was found in the history is told by itself.
-        let used = tidemark_measure::record::CommitsUse { history: None, ..used.clone() };
-        out.say(context.finding(Severity::Note, Found::Took { used }));
+        let used = CommitsUse { history: None, ..used.clone() };
+        out.say(context.finding(Severity::Note, What::of_engine(Found::Took { used })));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{healthy, work};
-    use crate::{Finding, Severity, judge};
-    use tidemark_measure::record::{
-        AttemptCount, CommitsUse, Condition, FileRequests, Proof, Run, TableHistory,
-    };
+    use super::super::Commits;
+    use super::super::{AttemptCount, Condition, FileRequests, TableHistory};
+    use super::*;
+    use tidemark_judge::evidence::{install, write};
+    use tidemark_judge::{Finding, judge};
+    use tidemark_measure::record::{Proof, Run};
+    use tidemark_testing::runs::{healthy, work};
 
     fn whole() -> TableHistory {
         let rows = 800_000;
@@ -70,7 +73,10 @@ mod tests {
         change(&mut used);
         let mut run = healthy();
         work(&mut run).operations[0].tally.retries = 4_000;
-        run.stages[0].proof = Some(Proof { commits: vec![used], direct: true, ..Proof::default() });
+        install(&[&Commits]);
+        let mut proof = Proof { direct: true, ..Proof::default() };
+        write::<Commits>(&mut proof, &vec![used]);
+        run.stages[0].proof = Some(proof);
         run
     }
 

@@ -1,21 +1,32 @@
-//! Commits to tables, and what storage saw of them: the tables that HTML and Markdown share.
+//! Commits to tables, and what storage saw of them, in reports.
 
-use crate::content::NONE;
-use crate::table::{Table, Tone};
-use tidemark_judge::words::commits::file_name;
-use tidemark_measure::record::{CommitsUse, Run, Stage, TableHistory};
+use super::record::{CommitsUse, TableHistory};
+use super::words::file_name;
+use tidemark_judge::section::{Block, NONE, Section, Table, Tone};
+use tidemark_measure::record::Stage;
 use tidemark_measure::units;
 
 /// What the columns are, for those who read them.
-pub(crate) const LEGEND: &str = "Counts are of the whole load, its warm-up included. A race is lost when somebody else has made the version \
+const LEGEND: &str = "Counts are of the whole load, its warm-up included. A race is lost when somebody else has made the version \
     that a commit wanted to make; the commit is tried again on the newest one. Found are the acknowledged commits that the newest version \
     descends from, as it was read back after the load; contested are versions that several committers were told they had made.";
 
-/// The works of a run that committed to tables, each with its stage.
-pub(crate) fn works(run: &Run) -> impl Iterator<Item = (&Stage, &CommitsUse)> {
-    run.stages.iter().flat_map(|stage| {
-        stage.proof.iter().flat_map(move |proof| proof.commits.iter().map(move |used| (stage, used)))
-    })
+/// Each work with its stage.
+type Works<'a> = [(&'a Stage, &'a CommitsUse)];
+
+/// The section of a run's commits.
+pub(super) fn section(stages: &[(&Stage, Vec<CommitsUse>)]) -> Section {
+    let works: Vec<(&Stage, &CommitsUse)> =
+        stages.iter().flat_map(|(stage, all)| all.iter().map(|used| (*stage, used))).collect();
+    let blocks = vec![
+        Block::Table(commits(&works)),
+        Block::Legend(LEGEND.into()),
+        Block::Heading("Attempts of commits".into()),
+        Block::Table(attempts(&works)),
+        Block::Heading("Requests of commits".into()),
+        Block::Table(requests(&works)),
+    ];
+    Section { id: "commits", title: "Commits to tables", blocks }
 }
 
 /// How such a work is called.
@@ -31,7 +42,7 @@ fn per_commit(used: &CommitsUse, number: u64) -> String {
 }
 
 /// What was committed, and what became of it.
-pub(crate) fn commits(run: &Run) -> Table {
+fn commits(works: &Works<'_>) -> Table {
     let mut table = Table::new("Commits to tables").words(["Stage", "Table"]).numbers([
         "Committers",
         "Commits",
@@ -45,7 +56,7 @@ pub(crate) fn commits(run: &Run) -> Table {
         "Missing",
         "Contested",
     ]);
-    for (stage, used) in works(run) {
+    for (stage, used) in works {
         let told = |of: fn(&TableHistory) -> u64| {
             used.history.as_ref().map_or(NONE.into(), |one| units::count(of(one)))
         };
@@ -71,10 +82,10 @@ pub(crate) fn commits(run: &Run) -> Table {
 }
 
 /// How many attempts commits took.
-pub(crate) fn attempts(run: &Run) -> Table {
+fn attempts(works: &Works<'_>) -> Table {
     let mut table =
         Table::new("Attempts of commits").words(["Stage"]).numbers(["Attempts", "Commits", "Share"]);
-    for (stage, used) in works(run) {
+    for (stage, used) in works {
         for one in &used.attempts {
             let share = units::percent(one.commits as f64 / used.acknowledged.max(1) as f64);
             let cells =
@@ -86,7 +97,7 @@ pub(crate) fn attempts(run: &Run) -> Table {
 }
 
 /// Requests by the kind of file that they were for.
-pub(crate) fn requests(run: &Run) -> Table {
+fn requests(works: &Works<'_>) -> Table {
     let mut table = Table::new("Requests of commits").words(["Stage", "For"]).numbers([
         "Requests / commit",
         "Reads",
@@ -98,7 +109,7 @@ pub(crate) fn requests(run: &Run) -> Table {
         "Failed",
         "Mean time",
     ]);
-    for (stage, used) in works(run) {
+    for (stage, used) in works {
         for one in &used.requests {
             let mean = one.waited_ns.checked_div(one.all()).map_or(NONE.into(), units::duration_ns);
             let cells = vec![
@@ -122,13 +133,10 @@ pub(crate) fn requests(run: &Run) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{AttemptCount, FileRequests, TableFile};
     use super::*;
-    use crate::{html, markdown, sample};
-    use tidemark_measure::record::{AttemptCount, FileRequests, Proof, TableFile};
 
-    fn run() -> Run {
-        let mut run = sample::healthy(3);
-        let work = run.stages[2].works[0].name.clone();
+    fn used() -> CommitsUse {
         let history = TableHistory {
             from_version: 4,
             to_version: 10,
@@ -139,8 +147,8 @@ mod tests {
             added_rows: 50,
             ..TableHistory::default()
         };
-        let used = CommitsUse {
-            work,
+        CommitsUse {
+            work: "w1".into(),
             table: "<events>".into(),
             committers: 2,
             acknowledged: 6,
@@ -158,32 +166,25 @@ mod tests {
             }],
             history: Some(history),
             ..CommitsUse::default()
-        };
-        run.stages[2].proof = Some(Proof { commits: vec![used], direct: true, ..Proof::default() });
-        run
+        }
     }
 
     #[test]
-    fn what_is_lost_stands_out_in_every_form() {
-        let run = run();
-        let rows = commits(&run).texts();
+    fn what_is_lost_is_marked() {
+        let (stage, used) = (Stage::default(), used());
+        let table = commits(&[(&stage, &used)]);
+        let rows = table.texts();
         let of = |title: &str| rows[1][rows[0].iter().position(|heading| heading == title).unwrap()].clone();
         assert_eq!([of("Attempts / commit"), of("Requests / commit"), of("Missing")], ["2.00", "2.00", "1"]);
-        assert_eq!(of("Versions"), "6");
+        assert_eq!((of("Versions").as_str(), table.rows[0].tone), ("6", Tone::Bad));
         assert!(!rows[0].iter().any(|title| title == "Looked up"));
-        let judgement = tidemark_judge::judge(&run);
-        let page = html(&run, &judgement);
-        assert!(
-            page.contains("id=\"commits\"") && page.contains("&lt;events&gt;") && !page.contains("<events>")
-        );
-        let text = markdown(&run, &judgement);
-        assert!(text.contains("## Commits to tables") && text.contains("Attempts of commits"), "{text}");
     }
 
     #[test]
     fn shares_are_of_commits_and_times_of_requests() {
-        assert_eq!(attempts(&run()).texts()[2], ["4", "2", "33.33 %"]);
-        let rows = requests(&run()).texts();
-        assert_eq!(rows[1].last().map(String::as_str), Some("2.00 ms"));
+        let (stage, used) = (Stage::default(), used());
+        let works = [(&stage, &used)];
+        assert_eq!(attempts(&works).texts()[2], ["4", "2", "33.33 %"]);
+        assert_eq!(requests(&works).texts()[1].last().map(String::as_str), Some("2.00 ms"));
     }
 }

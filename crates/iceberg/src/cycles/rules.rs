@@ -1,29 +1,24 @@
 //! Cycles of tables that change: whether answers are right, and what queries take as a table ages.
 
-use super::Findings;
-use crate::Severity;
-use crate::context::{WorkContext, sum};
-use crate::statistics;
-use crate::words::cycles::{Compactions, Cycles as Found, Point, Trend};
-use tidemark_measure::record::{CycleUse, CyclesUse, QueriesTook, StepKind, TableState};
+use super::record::{CycleUse, CyclesUse, QueriesTook, StepKind, TableState};
+use super::words::{Compactions, Cycles as Found, Point, Trend};
+use tidemark_judge::{Findings, Severity, What, WorkContext, statistics, sum};
 
 /// A straight line through fewer cycles says nothing of a trend.
 const TREND_LEAST: usize = 10;
 
 /// How many answers were compared with what the table must contain. One that differs has failed, which is said of the failure.
-pub(super) fn answers(context: &WorkContext<'_>, out: &mut Findings) {
-    let Some(used) = context.cycles() else { return };
+pub(super) fn answers(context: &WorkContext<'_>, used: &CyclesUse, out: &mut Findings) {
     let (right, wrong) = used.answers();
     if right > 0 && wrong == 0 {
         let rows = used.cycles.iter().rev().find_map(|cycle| cycle.found).map_or(0, |found| found.rows);
         let cycles = used.measured().count() as u64;
-        out.say(context.finding(Severity::Good, Found::Answers { right, cycles, rows }));
+        out.say(context.finding(Severity::Good, What::of_engine(Found::Answers { right, cycles, rows })));
     }
 }
 
 /// What the queries of the last cycle took beside those of the first.
-pub(super) fn aged(context: &WorkContext<'_>, out: &mut Findings) {
-    let Some(used) = context.cycles() else { return };
+pub(super) fn aged(context: &WorkContext<'_>, used: &CyclesUse, out: &mut Findings) {
     let all: Vec<(&CycleUse, QueriesTook, TableState)> = used.measured().collect();
     let ([first, .., last], [.., _]) = (&all[..], &all[..]) else { return };
     let what = Found::Aged {
@@ -33,7 +28,7 @@ pub(super) fn aged(context: &WorkContext<'_>, out: &mut Findings) {
         trend: trend(used, &all),
         compactions: compactions(used),
     };
-    out.say(context.finding(Severity::Note, what));
+    out.say(context.finding(Severity::Note, What::of_engine(what)));
 }
 
 fn point((cycle, took, found): &(&CycleUse, QueriesTook, TableState)) -> Point {
@@ -71,9 +66,13 @@ fn compactions(used: &CyclesUse) -> Option<Compactions> {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::{healthy, work};
-    use crate::{Finding, Severity, judge};
-    use tidemark_measure::record::{CycleUse, CyclesUse, Proof, Run, StepKind, StepUse, TableState};
+    use super::super::Cycles;
+    use super::super::StepUse;
+    use super::*;
+    use tidemark_judge::evidence::{install, write};
+    use tidemark_judge::{Finding, judge};
+    use tidemark_measure::record::{Proof, Run};
+    use tidemark_testing::runs::{healthy, work};
 
     const MS: u64 = 1_000_000;
 
@@ -107,7 +106,10 @@ mod tests {
         change(&mut used);
         let mut run = healthy();
         work(&mut run).operations[0].tally.retries = 0;
-        run.stages[0].proof = Some(Proof { cycles: vec![used], direct: true, ..Proof::default() });
+        install(&[&Cycles]);
+        let mut proof = Proof { direct: true, ..Proof::default() };
+        write::<Cycles>(&mut proof, &vec![used]);
+        run.stages[0].proof = Some(proof);
         run
     }
 

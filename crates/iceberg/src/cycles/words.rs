@@ -1,47 +1,43 @@
 //! Cycles of tables that change.
 
-use super::Tell;
-use super::phrase::{Phrase, count, decimal, phrase};
+use super::record::TableState;
 use serde::Serialize;
-use tidemark_measure::record::TableState;
+use tidemark_judge::Facts;
+use tidemark_judge::words::phrase::{Phrase, count, decimal, phrase};
 use tidemark_measure::units;
 
 /// What the queries of a cycle took, and what they found.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names of facts are their documentation")]
-pub struct Point {
-    pub cycle: u32,
-    pub ns: u64,
-    pub planning_ns: u64,
-    pub requests: u64,
-    pub read_bytes: u64,
-    pub found: TableState,
+pub(super) struct Point {
+    pub(super) cycle: u32,
+    pub(super) ns: u64,
+    pub(super) planning_ns: u64,
+    pub(super) requests: u64,
+    pub(super) read_bytes: u64,
+    pub(super) found: TableState,
 }
 
 /// What each cycle adds to the time of its queries, nanoseconds, with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names of facts are their documentation")]
-pub struct Trend {
-    pub cycles: u64,
-    pub each: f64,
-    pub low: f64,
-    pub high: f64,
+pub(super) struct Trend {
+    pub(super) cycles: u64,
+    pub(super) each: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
 }
 
 /// What queries took in the cycles before and after compactions, on average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[allow(missing_docs, reason = "the names of facts are their documentation")]
-pub struct Compactions {
-    pub count: u64,
-    pub before_ns: u64,
-    pub after_ns: u64,
+pub(super) struct Compactions {
+    pub(super) count: u64,
+    pub(super) before_ns: u64,
+    pub(super) after_ns: u64,
 }
 
 /// What there is to say of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-#[allow(missing_docs, reason = "the names of facts are their documentation")]
-pub enum Cycles {
+pub(super) enum Cycles {
     /// All answers were right.
     Answers { right: u64, cycles: u64, rows: u64 },
     /// What queries took in the last cycle beside the first.
@@ -64,7 +60,7 @@ fn ns(value: f64) -> String {
     format!("{sign}{}", units::duration_ns(value.abs() as u64))
 }
 
-impl Tell for Cycles {
+impl Facts for Cycles {
     fn rule(&self) -> &'static str {
         match self {
             Cycles::Answers { .. } => "cycles-answers",
@@ -114,6 +110,10 @@ impl Tell for Cycles {
                     .into()
             }
         }
+    }
+
+    fn proves(&self) -> bool {
+        matches!(self, Cycles::Answers { .. })
     }
 
     fn evidence(&self) -> Vec<String> {

@@ -1,16 +1,15 @@
 //! Commits to tables whose history is in storage.
 
-use super::Tell;
-use super::phrase::{Phrase, count, decimal, phrase};
+use super::record::{CommitsUse, Condition, FileRequests, TableFile, TableHistory};
 use serde::Serialize;
-use tidemark_measure::record::{CommitsUse, Condition, FileRequests, TableFile, TableHistory};
+use tidemark_judge::Facts;
+use tidemark_judge::words::phrase::{Phrase, count, decimal, phrase};
 use tidemark_measure::units;
 
 /// What there is to say of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-#[allow(missing_docs, reason = "the names of facts are their documentation")]
-pub enum Commits {
+pub(super) enum Commits {
     /// Every acknowledged commit is in the history, once.
     Kept { table: String, history: TableHistory },
     /// Acknowledged commits are gone.
@@ -22,7 +21,7 @@ pub enum Commits {
 }
 
 /// What requests for a kind of file are called.
-pub fn file_name(file: TableFile) -> &'static str {
+pub(super) fn file_name(file: TableFile) -> &'static str {
     match file {
         TableFile::Data => "data files",
         TableFile::Deletes => "files of deletes",
@@ -38,7 +37,7 @@ fn is_ignored(history: &TableHistory, condition: Condition) -> bool {
     history.contested > 0 || condition == Condition::Ignored
 }
 
-impl Tell for Commits {
+impl Facts for Commits {
     fn rule(&self) -> &'static str {
         match self {
             Commits::Kept { .. } => "commits-kept",
@@ -123,6 +122,10 @@ impl Tell for Commits {
             }
             Commits::Took { .. } => String::new(),
         }
+    }
+
+    fn proves(&self) -> bool {
+        matches!(self, Commits::Kept { .. })
     }
 
     fn evidence(&self) -> Vec<String> {

@@ -1,27 +1,65 @@
-//! Cycles of tables that change: the tables that HTML and Markdown share.
+//! Cycles of tables that change, in reports.
 
-use crate::content::NONE;
-use crate::table::{Table, Tone};
-use tidemark_measure::record::{CycleUse, CyclesUse, Run, Stage, StepKind, StepUse};
+use super::record::{CycleUse, CyclesUse, QueriesTook, StepKind, StepUse};
+use tidemark_judge::section::{Block, Lines, NONE, Section, Table, Tone, Unit};
+use tidemark_measure::record::Stage;
 use tidemark_measure::units;
 
 /// What the columns are, for those who read them.
-pub(crate) const LEGEND: &str = "Queries find the table as it is after the cycle's appends and merge, and before its compaction. Their time, \
+const LEGEND: &str = "Queries find the table as it is after the cycle's appends and merge, and before its compaction. Their time, \
     requests and bytes are sums over the queries of a cycle, with what it takes to find out which files to read; planning is that part of \
     their time, with the query's plan. Times of appends, merges and compactions are those of whole operations: rows made or read, files \
     written, and the commit with all its attempts.";
 
-/// The works of a run that put tables through cycles, each with how it is called.
-pub(crate) fn works(run: &Run) -> Vec<(String, &CyclesUse)> {
-    let of_stage = |stage: &Stage, used: &CyclesUse| match stage.works.len() {
+/// Cycles that are shown unfolded.
+const MOST_CYCLES: usize = 48;
+
+/// Each work, with how it is called.
+type Works<'a> = [(String, &'a CyclesUse)];
+
+/// The section of a run's cycles.
+pub(super) fn section(stages: &[(&Stage, Vec<CyclesUse>)]) -> Section {
+    let works: Vec<(String, &CyclesUse)> =
+        stages.iter().flat_map(|(stage, all)| all.iter().map(|used| (name(stage, used), used))).collect();
+    let time = by_cycle(&works, |took| took.ns);
+    let requests = by_cycle(&works, |took| took.requests);
+    let blocks = vec![
+        Block::Lines(Lines {
+            name: "query-time-by-cycle",
+            title: "Time of the queries by cycle",
+            steps: "cycle",
+            unit: Unit::Time,
+            lines: time,
+        }),
+        Block::Lines(Lines {
+            name: "requests-by-cycle",
+            title: "Requests of the queries by cycle",
+            steps: "cycle",
+            unit: Unit::Count("requests"),
+            lines: requests,
+        }),
+        Block::Folded(cycles(&works), MOST_CYCLES),
+        Block::Legend(LEGEND.into()),
+        Block::Heading("Queries in the first and in the last cycle".into()),
+        Block::Table(queries(&works)),
+    ];
+    Section { id: "cycles", title: "Cycles of tables", blocks }
+}
+
+fn name(stage: &Stage, used: &CyclesUse) -> String {
+    match stage.works.len() {
         0 | 1 => stage.name.clone(),
         _ => format!("{}, {}", stage.name, used.work),
+    }
+}
+
+/// A line for each work, over the cycles whose queries all succeeded.
+fn by_cycle(works: &Works<'_>, of: fn(QueriesTook) -> u64) -> Vec<(String, Vec<(u32, f64)>)> {
+    let line = |(label, used): &(String, &CyclesUse)| {
+        let points = used.measured().map(|(cycle, took, _)| (cycle.cycle, of(took) as f64));
+        (label.clone(), points.collect())
     };
-    let all = run.stages.iter().flat_map(|stage| {
-        let cycles = stage.proof.iter().flat_map(|proof| &proof.cycles);
-        cycles.map(move |used| (of_stage(stage, used), used))
-    });
-    all.collect()
+    works.iter().map(line).collect()
 }
 
 fn mean(step: Option<&StepUse>) -> String {
@@ -34,7 +72,7 @@ fn ratio(value: u64, first: u64) -> String {
 }
 
 /// Every cycle: what its queries found and took, and what else was done.
-pub(crate) fn cycles(run: &Run) -> Table {
+fn cycles(works: &Works<'_>) -> Table {
     let mut table = Table::new("Cycles of tables").words(["Stage"]).numbers([
         "Cycle",
         "Rows",
@@ -54,13 +92,13 @@ pub(crate) fn cycles(run: &Run) -> Table {
         "Attempts / commit",
         "Failed",
     ]);
-    for (name, used) in works(run) {
+    for (name, used) in works {
         let first = used.measured().next().map(|(_, took, _)| took);
         for cycle in used.cycles.iter().filter(|cycle| cycle.cycle > 0) {
             let found = cycle.found.as_ref();
             let took = cycle.queries();
             let failed: u64 = cycle.steps.iter().map(|step| step.failed).sum();
-            let against = |of: fn(&tidemark_measure::record::QueriesTook) -> u64| match (&took, &first) {
+            let against = |of: fn(&QueriesTook) -> u64| match (&took, &first) {
                 (Some(own), Some(first)) => ratio(of(own), of(first)),
                 _ => NONE.into(),
             };
@@ -102,7 +140,7 @@ fn attempts(cycle: &CycleUse) -> String {
 }
 
 /// Each query in the first cycle and in the last one.
-pub(crate) fn queries(run: &Run) -> Table {
+fn queries(works: &Works<'_>) -> Table {
     let mut table =
         Table::new("Queries in the first and in the last cycle").words(["Stage", "Query"]).numbers([
             "First",
@@ -115,7 +153,7 @@ pub(crate) fn queries(run: &Run) -> Table {
             "Bytes read, first",
             "Bytes read, last",
         ]);
-    for (name, used) in works(run) {
+    for (name, used) in works {
         let measured: Vec<&CycleUse> = used.measured().map(|(cycle, ..)| cycle).collect();
         let ([first, .., last], [.., _]) = (&measured[..], &measured[..]) else { continue };
         for query in first.steps.iter().filter(|step| step.kind == StepKind::Query) {
@@ -145,12 +183,10 @@ pub(crate) fn queries(run: &Run) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TableState;
     use super::*;
-    use crate::{html, markdown, sample};
-    use tidemark_measure::record::{Proof, TableState};
 
-    fn run() -> Run {
-        let mut run = sample::healthy(3);
+    fn used() -> CyclesUse {
         let step = |name: &str, kind, ms: u64, failed| StepUse {
             name: name.into(),
             kind,
@@ -171,16 +207,14 @@ mod tests {
             ],
         };
         let cycles = vec![CycleUse::default(), cycle(1, 10), cycle(2, 25)];
-        let work = run.stages[2].works[0].name.clone();
-        let used = CyclesUse { work, table: "<events>".into(), cycles, ..CyclesUse::default() };
-        run.stages[2].proof = Some(Proof { cycles: vec![used], direct: true, ..Proof::default() });
-        run
+        CyclesUse { work: "w1".into(), table: "events".into(), cycles, ..CyclesUse::default() }
     }
 
     #[test]
-    fn every_cycle_stands_beside_the_first() {
-        let run = run();
-        let rows = cycles(&run).texts();
+    fn every_cycle_is_compared_with_the_first() {
+        let used = used();
+        let works = [("s1".to_owned(), &used)];
+        let rows = cycles(&works).texts();
         let of = |row: usize, title: &str| {
             rows[row][rows[0].iter().position(|heading| heading == title).unwrap()].clone()
         };
@@ -191,11 +225,17 @@ mod tests {
         assert_eq!([of(2, "Append"), of(2, "Attempts / commit"), of(2, "Failed")], ["4.00 ms", "1.50", "1"]);
         assert_eq!(rows.len(), 3, "what came before the first is none");
         assert!(!rows[0].iter().any(|title| title == "Merge" || title == "Files of deletes"));
-        assert_eq!(queries(&run).texts()[1][..4], ["scan", "10.0 ms", "25.0 ms", "2.50"]);
-        let judgement = tidemark_judge::judge(&run);
-        let page = html(&run, &judgement);
-        assert!(page.contains("id=\"cycles\"") && page.contains("Requests of the queries by cycle"));
-        let text = markdown(&run, &judgement);
-        assert!(text.contains("## Cycles of tables") && text.contains("first and in the last"), "{text}");
+        assert_eq!(queries(&works).texts()[1][..4], ["scan", "10.0 ms", "25.0 ms", "2.50"]);
+    }
+
+    #[test]
+    fn each_work_has_a_line_and_failed_cycles_have_no_point() {
+        let mut used = used();
+        used.cycles.push(CycleUse { cycle: 3, ..used.cycles[1].clone() });
+        used.cycles[2].steps[1].failed = 1;
+        let works = [("<never>".to_owned(), &used), ("every 5".to_owned(), &used)];
+        let lines = by_cycle(&works, |took| took.ns);
+        assert_eq!(lines.iter().map(|(label, _)| label.as_str()).collect::<Vec<_>>(), ["<never>", "every 5"]);
+        assert_eq!(lines[0].1, [(1, 10e6), (3, 10e6)]);
     }
 }
