@@ -1,7 +1,7 @@
 //! The proofs of a stage's drivers as one.
 
 use tidemark_judge::evidence;
-use tidemark_measure::record::{DataCheck, DeviceUse, DriverIo, Proof};
+use tidemark_measure::record::{DeviceUse, DriverIo, Proof};
 
 /// What a driver says for its part of a stage.
 pub(crate) struct Told {
@@ -60,14 +60,9 @@ pub(crate) fn join(mut proofs: Vec<Told>, remarks: Vec<String>) -> Option<Proof>
     for Told { driver, name, machine, host, proof } in proofs {
         all.cache = proof.cache;
         all.direct &= proof.direct;
-        all.add_databases(proof.databases, proof.aborts);
-        all.add_ledgers(proof.ledgers);
         all.add_figures(proof.figures);
         all.add_tables(proof.tables);
         all.unchecked.extend(evidence::not_joined(&evidence::join(&mut all.evidence, proof.evidence)));
-        let new = |check: &DataCheck| !all.checks.contains(check);
-        let checks: Vec<DataCheck> = proof.checks.into_iter().filter(new).collect();
-        all.checks.extend(checks);
         // The OSDs of a cluster count for all of its clients; who ended last has seen most of it.
         match (&mut all.osds, proof.osds) {
             (Some(known), Some(used)) => known.cover(&used),

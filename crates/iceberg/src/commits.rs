@@ -13,9 +13,9 @@ use tidemark_judge::{Findings, WorkContext};
 use tidemark_measure::record::{Run, Stage};
 
 /// The evidence of commits: an entry for each work.
-pub struct Commits;
+pub struct CommitEvidence;
 
-impl Evidence for Commits {
+impl Evidence for CommitEvidence {
     type Data = Vec<CommitsUse>;
 
     const KEY: &'static str = "commits";

@@ -13,9 +13,9 @@ use tidemark_judge::{Findings, WorkContext};
 use tidemark_measure::record::{Run, Stage};
 
 /// The evidence of cycles: an entry for each work.
-pub struct Cycles;
+pub struct CycleEvidence;
 
-impl Evidence for Cycles {
+impl Evidence for CycleEvidence {
     type Data = Vec<CyclesUse>;
 
     const KEY: &'static str = "cycles";

@@ -1,7 +1,7 @@
 //! The engine for tables that change, as Tidemark sees it.
 
-use crate::commits::Commits;
-use crate::cycles::Cycles;
+use crate::commits::CommitEvidence;
+use crate::cycles::CycleEvidence;
 use crate::document;
 use crate::forecast::Preview;
 use crate::job::{self, ENGINE};
@@ -87,7 +87,7 @@ impl Engine for Iceberg {
     }
 
     fn evidence(&self) -> Vec<&'static dyn Kind> {
-        vec![&Cycles, &Commits]
+        vec![&CycleEvidence, &CommitEvidence]
     }
 
     fn forecast(&self) -> Box<dyn Forecaster> {

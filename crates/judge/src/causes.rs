@@ -83,7 +83,7 @@ fn own_cause(what: &What) -> Cause {
         What::Losses(Losses::Unwatched { .. }) | What::Conduct(_) | What::Evaluation(_) => Cause::Conduct,
         What::Generator(_) | What::Stalls(_) => Cause::Generator,
         What::Limit(_) => Cause::Limits,
-        What::Proof(_) | What::Database(_) | What::Tables(_) | What::Engine(_) => Cause::Proof,
+        What::Proof(_) | What::Tables(_) | What::Engine(_) => Cause::Proof,
         What::Repeats(_) | What::Samples(_) | What::Steadiness(_) => Cause::Certainty,
     }
 }

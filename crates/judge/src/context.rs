@@ -33,8 +33,7 @@ pub struct StageContext<'a> {
 impl<'a> StageContext<'a> {
     /// A stage that was started; `None` where it has no proof.
     pub(crate) fn of(run: &'a Run, stage: &'a Stage) -> Option<Self> {
-        let measures = stage.works.iter().any(|work| work.kind.measures());
-        Some(Self { run, stage, proof: stage.proof.as_ref()?, measures })
+        Some(Self { run, stage, proof: stage.proof.as_ref()?, measures: stage.measures() })
     }
 
     /// How many operations of the stage succeeded.

@@ -24,6 +24,10 @@ pub trait Evidence: Send + Sync + 'static {
     /// The key of the data in records. Records keep it: it must not change.
     const KEY: &'static str;
 
+    /// Whether the I/O under the load is that of servers, whose processes are not the load's: what devices see beyond the load's own
+    /// process is no foreign traffic then.
+    const IO_OF_SERVERS: bool = false;
+
     /// Adds the data of another part of the same stage: of another engine's works, or of another driver.
     fn join(data: &mut Self::Data, other: Self::Data);
 
@@ -38,10 +42,31 @@ pub trait Evidence: Send + Sync + 'static {
     /// Judges one work of the stage.
     fn judge_work(_work: &WorkContext<'_>, _data: &Self::Data, _out: &mut Findings) {}
 
+    /// How much the system under the load has counted as done, of all that it does for the stage: commits. For figures per minute.
+    fn counted(_data: &Self::Data) -> Option<u64> {
+        None
+    }
+
+    /// Settings of the system under the load, by which arms of an evaluation may differ.
+    fn settings(_data: &Self::Data) -> Vec<Setting> {
+        Vec::new()
+    }
+
     /// What reports show of all stages with such data.
     fn sections(_run: &Run, _stages: &[(&Stage, Self::Data)]) -> Vec<Section> {
         Vec::new()
     }
+}
+
+/// A setting of a system under load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name: `fsync`.
+    pub name: String,
+    /// Its value, as the system prints it.
+    pub value: String,
+    /// Whether what was acknowledged survives a crash with it; `None`: it decides something else.
+    pub durable: Option<bool>,
 }
 
 /// What rules for all works need to know about a work.
@@ -91,6 +116,12 @@ pub trait Kind: Send + Sync {
 pub trait Opened {
     /// See [`Evidence::nature`].
     fn nature(&self, work: &str) -> Nature;
+    /// See [`Evidence::IO_OF_SERVERS`].
+    fn io_of_servers(&self) -> bool;
+    /// See [`Evidence::counted`].
+    fn counted(&self) -> Option<u64>;
+    /// See [`Evidence::settings`].
+    fn settings(&self) -> Vec<Setting>;
     /// See [`Evidence::judge_stage`].
     fn judge_stage(&self, stage: &StageContext<'_>, out: &mut Findings);
     /// See [`Evidence::judge_work`].
@@ -102,6 +133,18 @@ struct Typed<E: Evidence>(E::Data);
 impl<E: Evidence> Opened for Typed<E> {
     fn nature(&self, work: &str) -> Nature {
         E::nature(&self.0, work)
+    }
+
+    fn io_of_servers(&self) -> bool {
+        E::IO_OF_SERVERS
+    }
+
+    fn counted(&self) -> Option<u64> {
+        E::counted(&self.0)
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        E::settings(&self.0)
     }
 
     fn judge_stage(&self, stage: &StageContext<'_>, out: &mut Findings) {
@@ -216,4 +259,19 @@ pub(crate) fn open(proof: &Proof) -> (Vec<Box<dyn Opened>>, Vec<String>) {
 /// Of what kind a work is, by all data of its stage.
 pub(crate) fn nature(opened: &[Box<dyn Opened>], work: &str) -> Nature {
     opened.iter().map(|data| data.nature(work)).fold(Nature::default(), Nature::or)
+}
+
+/// How much the systems under a stage have counted as done; `None` where there is none, or one did not count.
+pub(crate) fn counted(proof: &Proof) -> Option<u64> {
+    open(proof).0.iter().find_map(|data| data.counted())
+}
+
+/// Whether I/O of a stage is that of servers.
+pub(crate) fn io_of_servers(proof: &Proof) -> bool {
+    open(proof).0.iter().any(|data| data.io_of_servers())
+}
+
+/// The settings of the systems under a stage.
+pub(crate) fn settings(proof: &Proof) -> Vec<Setting> {
+    open(proof).0.iter().flat_map(|data| data.settings()).collect()
 }

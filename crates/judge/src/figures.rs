@@ -1,6 +1,7 @@
 //! The figures that users know a workload by, from what was counted.
 
-use tidemark_measure::record::{FigureOf, Operation, Proof, Run, Stage, Work};
+use crate::evidence;
+use tidemark_measure::record::{FigureOf, Operation, Run, Stage, Work};
 use tidemark_measure::units;
 use tidemark_tpc as tpc;
 
@@ -110,7 +111,7 @@ fn amount(run: &Run, stage: &Stage, work: &Work, of: &FigureOf) -> Option<Amount
         }
         FigureOf::Elapsed => (work.last_done_ns > 0).then_some(Amount::Span(work.last_done_ns)),
         FigureOf::CommitsPerMinute => {
-            let commits = commits(stage.proof.as_ref()?)?;
+            let commits = evidence::counted(stage.proof.as_ref()?)?;
             let begin = stage.works.iter().map(|work| work.started_ns).min()?;
             let end =
                 stage.works.iter().map(|work| work.started_ns.saturating_add(work.last_done_ns)).max()?;
@@ -135,17 +136,11 @@ fn scale(milli: u64) -> f64 {
     milli as f64 / 1e3
 }
 
-/// What all databases of a stage committed; nothing where one did not count, or there is none.
-fn commits(proof: &Proof) -> Option<u64> {
-    let databases = &proof.databases;
-    let sum = databases.iter().try_fold(0u64, |sum, one| Some(sum.saturating_add(one.commits?)));
-    sum.filter(|_| !databases.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_measure::record::{DatabaseUse, DeclaredFigure};
+    use crate::rules::testing::{System, proof_of};
+    use tidemark_measure::record::{DeclaredFigure, Proof};
 
     #[test]
     fn queries_are_known_by_their_geometric_mean_unless_one_failed() {
@@ -217,7 +212,7 @@ mod tests {
             last_done_ns: 60_000_000_000,
             ..Work::default()
         };
-        let database = |commits| DatabaseUse { commits, ..DatabaseUse::default() };
+        let counting = |counted| proof_of(&System { counted, ..System::default() });
         let operation = || "new-order".to_owned();
         let ofs = [
             FigureOf::PerMinute { operation: operation() },
@@ -227,11 +222,7 @@ mod tests {
         ];
         let figures_of =
             ofs.map(|of| DeclaredFigure { work: "load".into(), of, ..DeclaredFigure::default() });
-        let proof = Proof {
-            figures: figures_of.to_vec(),
-            databases: vec![database(Some(900)), database(Some(100))],
-            ..Proof::default()
-        };
+        let proof = Proof { figures: figures_of.to_vec(), ..counting(Some(1000)) };
         let mut stage = Stage { works: vec![work], proof: Some(proof), ..Stage::default() };
         let amounts = |stage: &Stage| {
             figures(&Run::default(), stage).iter().map(|figure| figure.amount).collect::<Vec<_>>()
@@ -242,7 +233,7 @@ mod tests {
         assert!((8_900_000..9_200_000).contains(&ns) && known.len() == 3, "{known:?}");
 
         // One that did not count: its commits are not known.
-        stage.proof.as_mut().unwrap().databases[1].commits = None;
+        stage.proof.as_mut().unwrap().evidence = counting(None).evidence;
         assert_eq!(amounts(&stage).len(), 2);
         // A work that the figures are not of.
         stage.works[0].name = "other".into();

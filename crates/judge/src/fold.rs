@@ -84,8 +84,9 @@ fn together(family: &[&Finding]) -> Finding {
 mod tests {
     use super::*;
     use crate::Severity;
+    use crate::What;
+    use crate::rules::testing::OfInstance;
     use crate::words::conduct::Conduct;
-    use crate::words::database::Database;
 
     fn finding(stage: &str, idle: u64, workers: u64) -> Finding {
         let finding = Finding::about_run(Severity::Warning, Conduct::IdleWorkers { idle, workers });
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn what_many_databases_show_is_said_once() {
         let of = |stage: &str, server: &str, commits: u64| {
-            let what = Database::Commits { server: server.into(), commits, acknowledged: commits };
+            let what = What::of_engine(OfInstance { name: server.into(), commits });
             Finding { stage: Some(stage.into()), ..Finding::about_run(Severity::Good, what) }
         };
         let all = vec![of("s1", "a", 10), of("s1", "b", 30), of("s2", "a", 20), of("s1", "c", 20)];
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(all.len(), 2, "each stage for itself");
         assert_eq!((all[0].place().as_str(), all[0].each.len()), ("s1", 3));
         assert!(all[0].title().contains("10 to 30"), "{}", all[0].title());
-        assert_eq!(all[0].evidence()[0], "databases: a; b; c");
+        assert_eq!(all[0].evidence()[0], "instances: a; b; c");
         assert!(all[1].each.is_empty());
     }
 

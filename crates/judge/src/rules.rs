@@ -9,7 +9,6 @@ use tidemark_measure::record::{Run, Stage, State, Work};
 
 mod bottleneck;
 mod conduct;
-mod database;
 mod drivers;
 mod endpoints;
 mod failures;
@@ -46,15 +45,6 @@ const STAGE_RULES: &[fn(&StageContext<'_>, &mut Findings)] = &[
     proof::merged,
     proof::unchecked,
     proof::buffered,
-    database::durability,
-    database::reads,
-    database::checkpoints,
-    database::commits,
-    database::plans,
-    database::replicas,
-    database::ledger,
-    database::aborts,
-    database::checks,
 ];
 
 /// Rules about one work that was started.

@@ -12,6 +12,8 @@ pub struct Section {
     pub title: &'static str,
     /// What is in it, in order. Empty tables and charts, and headings of nothing, are left out.
     pub blocks: Vec<Block>,
+    /// What the end of a run shows of it on a terminal.
+    pub in_short: Option<Table>,
 }
 
 /// A part of a section.

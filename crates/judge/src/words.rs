@@ -8,7 +8,6 @@ use std::fmt;
 use std::sync::Arc;
 
 pub mod conduct;
-pub mod database;
 pub mod drivers;
 pub mod endpoints;
 pub mod evaluation;
@@ -21,7 +20,6 @@ pub mod phrase;
 pub mod proof;
 pub mod repeats;
 pub mod samples;
-pub mod settings;
 pub mod stalls;
 pub mod standing;
 pub mod steadiness;
@@ -136,8 +134,6 @@ macro_rules! families {
 families! {
     /// How the run went.
     Conduct(conduct::Conduct),
-    /// What databases say of themselves.
-    Database(database::Database),
     /// Whether drivers put the load on together.
     Drivers(drivers::Drivers),
     /// Whether a target's endpoints served alike.
@@ -210,7 +206,7 @@ impl What {
     }
 }
 
-/// The same of one stage among many, or of one database.
+/// The same of one stage among many, or of one instance, such as a database.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Occurrence {
     /// Where.
@@ -304,7 +300,7 @@ impl Finding {
                 false => format!("stages: {}", self.stages.join(", ")),
                 true => {
                     let places: Vec<&str> = self.each.iter().map(|one| one.place.as_str()).collect();
-                    format!("databases: {}", places.join("; "))
+                    format!("instances: {}", places.join("; "))
                 }
             });
             if self.each.iter().any(|other| other.what.title() != first.what.title()) {
@@ -315,7 +311,7 @@ impl Finding {
             }
         }
         let own = self.what.facts().evidence();
-        // What a database's own lines begin with is its name.
+        // An instance's own lines may begin with its name.
         if let Some(first) =
             self.each.first().filter(|first| own.first().is_some_and(|own| *own != first.place))
         {

@@ -21,7 +21,6 @@ use utoipa::ToSchema;
 const SECOND_NS: u64 = 1_000_000_000;
 
 mod analytics;
-mod database;
 mod drivers;
 mod endpoint;
 mod evidence;
@@ -30,7 +29,6 @@ mod happening;
 mod proof;
 
 pub use analytics::{Answer, CacheLayer, QueryUse, SizeCount, StorageUse, TableMade, TablesMade, TablesUse};
-pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, LedgerUse, ReplicaLag, StatementPlan};
 pub use drivers::{Driver, Lost, Share, ShareSecond};
 pub use endpoint::{EndpointKind, EndpointUse};
 pub use evidence::Evidence;
@@ -162,6 +160,13 @@ pub struct Stage {
     pub proof: Option<Proof>,
     /// What each driver did of it; none where there were no drivers.
     pub shares: Vec<Share>,
+}
+
+impl Stage {
+    /// Whether any of its works measures something.
+    pub fn measures(&self) -> bool {
+        self.works.iter().any(|work| work.kind.measures())
+    }
 }
 
 /// One point of a sweep, and which of its repeats.

@@ -27,7 +27,7 @@ pub(crate) const MOST_OPERATIONS: usize = 12;
 
 /// Stages that measure something: they have a section of their own. All others share one.
 pub(crate) fn is_main(stage: &Stage) -> bool {
-    stage.works.iter().any(|work| work.kind.measures())
+    stage.measures()
 }
 
 /// Main stages that have a section of their own: those of a sweep share its section.

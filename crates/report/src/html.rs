@@ -4,7 +4,6 @@
 pub(crate) mod parts;
 
 use crate::content;
-use crate::databases;
 use crate::drivers;
 use crate::endpoints;
 use crate::figures;
@@ -59,7 +58,6 @@ pub fn html(run: &Run, judgement: &Judgement) -> String {
         (nodes(run, points))
         (tables(run))
         @for section in &sections::of_run(run) { (sections::html(section, points)) }
-        (databases(run))
         (proofs(run, judgement))
         (other_stages(run))
         (notes(run))
@@ -111,9 +109,6 @@ fn contents(run: &Run) -> Vec<(String, String)> {
     }
     let own = sections::of_run(run).into_iter();
     links.extend(own.map(|section| (section.id.to_owned(), section.title.to_owned())));
-    if !databases::counters(run).is_empty() {
-        links.push(("databases".into(), "Databases".into()));
-    }
     if run.stages.iter().any(|stage| stage.proof.is_some()) {
         links.push(("proof".into(), "Proof".into()));
     }
@@ -312,29 +307,6 @@ fn tables(run: &Run) -> Markup {
                     @for sentence in queries::making(run) { (paragraph("", &sentence)) }
                     (made.html())
                 }
-            }
-            "\n"
-        }
-    }
-}
-
-/// What databases counted, and how they were set; folded when there is much of it.
-fn databases(run: &Run) -> Markup {
-    let (counters, settings) = (databases::counters(run), databases::settings(run));
-    let (replicas, replicas_legend) = (databases::replicas(run), databases::replicas_legend(run));
-    let (ledgers, plans) = (databases::ledgers(run), databases::plans(run));
-    html! {
-        @if !counters.is_empty() {
-            section id="databases" {
-                h2 { "Databases" } "\n"
-                (maybe_folded("Stage by stage", &counters, MOST_PROOFS))
-                (paragraph("legend", databases::LEGEND))
-                @if let Some(legend) = &replicas_legend {
-                    h3 { "Lag of replicas" } (replicas.html()) (paragraph("legend", legend))
-                }
-                @if !ledgers.is_empty() { h3 { "Ledger of acknowledged commits" } (ledgers.html()) }
-                @if !plans.is_empty() { h3 { "Plans that changed" } (plans.html()) }
-                @if !settings.is_empty() { h3 { "Settings" } (settings.html()) }
             }
             "\n"
         }

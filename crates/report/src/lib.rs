@@ -9,7 +9,7 @@
 //! | `content` | what a report says: the tables that HTML and Markdown share |
 //! | `offered` | what load a work put on, as a sentence |
 //! | `sections` | what engines show of their own evidence |
-//! | `databases`, `drivers`, `losses` | the tables about databases, drivers and what was lost |
+//! | `drivers`, `losses` | the tables about drivers and what was lost |
 //! | `sweep` | the tables about sweeps and proofs |
 //! | `html`, `markdown` | how it looks |
 //! | [`evaluation`] | the report of an evaluation, in all these forms |
@@ -19,7 +19,6 @@
 mod content;
 mod cosbench;
 mod csv;
-mod databases;
 mod drivers;
 mod endpoints;
 pub mod evaluation;
@@ -43,8 +42,8 @@ mod text;
 pub use crate::csv::{csv, csv_series};
 pub use content::{percentile_of, shown_percentile};
 pub use cosbench::{ArchiveError, cosbench_archive, log};
-pub use databases::database_counters;
 pub use html::html;
 pub use json::{RunRecord, json};
 pub use markdown::markdown;
 pub use queries::{is_query, query_rows};
+pub use sections::in_short;

@@ -1,7 +1,6 @@
 //! The report as Markdown, for a pull request or a wiki: the same words and tables as in HTML, no figures.
 
 use crate::content;
-use crate::databases;
 use crate::drivers;
 use crate::endpoints;
 use crate::html::repeat_sentence;
@@ -67,16 +66,6 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
         text += &table(&queries::made(run), "");
     }
     text += &sections::of_run(run).iter().map(sections::markdown).collect::<String>();
-    let counters = databases::counters(run);
-    if !counters.is_empty() {
-        text += &format!("## Databases\n\n{}{}\n\n", counters.markdown(), plain(databases::LEGEND));
-        if let Some(legend) = databases::replicas_legend(run) {
-            text += &format!("{}{}\n\n", databases::replicas(run).markdown(), plain(&legend));
-        }
-        for more in [databases::ledgers(run), databases::plans(run), databases::settings(run)] {
-            text += &table(&more, "");
-        }
-    }
     let proofs = sweep::proofs(run, judgement);
     if !proofs.is_empty() {
         text += "## Proof\n\n";

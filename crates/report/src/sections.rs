@@ -16,6 +16,16 @@ pub(crate) fn of_run(run: &Run) -> Vec<Section> {
     sections
 }
 
+/// What the end of a run shows on a terminal, as rows of texts below their headings; each with the number of columns of words.
+pub fn in_short(run: &Run) -> Vec<(Vec<Vec<String>>, usize)> {
+    let tables = evidence::sections(run).into_iter().filter_map(|section| section.in_short);
+    let of = |table: Table| {
+        let words = table.columns.iter().filter(|column| !column.is_number).count();
+        (table.texts(), words)
+    };
+    tables.filter(|table| !table.is_empty()).map(of).collect()
+}
+
 /// Every figure of them.
 pub(crate) fn figures(run: &Run, most_points: usize) -> Vec<Figure> {
     let blocks = of_run(run).into_iter().flat_map(|section| section.blocks);
@@ -144,7 +154,7 @@ mod tests {
     #[test]
     fn both_forms_have_the_same_and_names_cannot_leave_their_cells() {
         let blocks = vec![lines(3), table(&["<b>|"]), Block::List(vec!["one.".into()])];
-        let section = Section { id: "naps", title: "Naps", blocks };
+        let section = Section { id: "naps", title: "Naps", blocks, in_short: None };
         let page = html(&section, 100).into_string();
         assert!(
             page.contains("id=\"naps\"") && page.contains("&lt;b&gt;|") && !page.contains("<soft>"),

@@ -144,7 +144,7 @@ fn same<'a>(mut all: impl Iterator<Item = &'a Vec<String>>) -> Option<&'a Vec<St
 
 /// Whether the I/O is Tidemark's own: how databases and the stores under tables do theirs, nobody has looked at.
 fn is_at_hand(proof: &Proof) -> bool {
-    proof.databases.is_empty() && proof.tables.is_empty() && proof.evidence.is_empty()
+    proof.tables.is_empty() && proof.evidence.is_empty()
 }
 
 /// The stages with a proof: what was done around the load, and what the devices saw of it. What all of them have in

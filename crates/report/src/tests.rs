@@ -8,9 +8,8 @@ use tidemark_measure::fault::Fault;
 use tidemark_measure::host::Host;
 use tidemark_measure::kind::{Cache, OperationClass, WorkKind};
 use tidemark_measure::record::{
-    Cell, DatabaseSetting, DatabaseUse, DeviceUse, Driver, Example, LedgerUse, LongestGap, Lost, Note,
-    Operation, Proof, ReplicaLag, Reported, Run, Second, SecondOfOperation, Share, ShareSecond, Stage, State,
-    StatementPlan, Work, WorkerCount,
+    Cell, DeviceUse, Driver, Example, LongestGap, Lost, Note, Operation, Proof, Reported, Run, Second,
+    SecondOfOperation, Share, ShareSecond, Stage, State, Work, WorkerCount,
 };
 
 const NASTY: &str =
@@ -60,22 +59,8 @@ fn nasty() -> Run {
         stage.cell = (index == 2).then(|| Cell { sweep: text(), axes, engine: text(), ..Cell::default() });
         let device = DeviceUse { device: text(), volumes: vec![text()], ..DeviceUse::default() };
         let (setup, unchecked) = (vec![text()], vec![text()]);
-        let setting = DatabaseSetting { name: text(), value: text(), durable: Some(false) };
-        let database = DatabaseUse {
-            server: text(),
-            version: text(),
-            settings: vec![setting],
-            commits: Some(0),
-            acknowledged: u64::MAX,
-            wal_bytes: Some(u64::MAX),
-            plans: vec![StatementPlan { statement: text(), plan: text(), changed_to: Some(text()) }],
-            replicas: vec![ReplicaLag { server: text(), unseen: u64::MAX, ..ReplicaLag::default() }],
-            ..DatabaseUse::default()
-        };
         stage.proof = Some(Proof {
             setup,
-            databases: vec![database],
-            ledgers: vec![LedgerUse { server: text(), missing: Some(u64::MAX), ..LedgerUse::default() }],
             cache: Some(Cache::Warm),
             devices: vec![device],
             unchecked,

@@ -1,6 +1,7 @@
 //! The SQL engine as Tidemark sees it.
 
 use crate::counterpart;
+use crate::databases;
 use crate::document::{instances, target, work};
 use crate::forecast::Preview;
 use crate::instances::Instances;
@@ -8,6 +9,7 @@ use crate::job::{self, ENGINE, Program};
 use crate::policy;
 use crate::prepare::Ready;
 use serde::Deserialize as _;
+use tidemark_judge::evidence::Kind;
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Mapping, Problem, Table};
 use tidemark_load::work::Share;
@@ -83,6 +85,10 @@ impl Engine for Databases {
 
     fn unpack(&self, data: &serde_json::Value) -> Result<Job, serde_json::Error> {
         job::Job::deserialize(data).map(Job::new)
+    }
+
+    fn evidence(&self) -> Vec<&'static dyn Kind> {
+        vec![&databases::DatabaseEvidence]
     }
 
     fn forecast(&self) -> Box<dyn Forecaster> {

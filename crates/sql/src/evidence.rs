@@ -3,12 +3,12 @@
 mod mysql;
 
 use crate::admin::Admin;
+use crate::databases::{DatabaseSetting, DatabaseUse};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::job::Target;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use tidemark_measure::record::{DatabaseSetting, DatabaseUse};
 
 /// The settings that decide whether a commit survives a crash, each with the values that let it.
 const DURABILITY: [(&str, &[&str]); 6] = [

@@ -8,6 +8,7 @@
 
 use crate::admin::Admin;
 use crate::connection::Connection;
+use crate::databases::LedgerUse;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::server::Server;
@@ -17,7 +18,6 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::{Duration, Instant};
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::LedgerUse;
 
 /// For how long a server that does not answer is waited for when the load is over: one that was killed recovers first.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -23,6 +23,7 @@
 //! | `server` | where a database is: addresses, TLS |
 //! | [`Failure`] | why something failed, and what that means for the transaction |
 //! | `preflight`, `prepare`, `admin` | what is asked and done before the load |
+//! | [`databases`] | the evidence: its data, rules, words, and sections of reports |
 //! | `evidence`, `counted` | what a database counts, and how durable it is set; what its clients counted |
 //! | `recorded` | executions of queries in streams, one by one |
 //! | `plans` | what the planner makes of a load's statements |
@@ -83,6 +84,7 @@ pub mod connection;
 mod counted;
 mod counterpart;
 mod data;
+pub mod databases;
 pub mod dialect;
 mod document;
 mod engine;

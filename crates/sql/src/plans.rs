@@ -7,11 +7,11 @@ mod mysql;
 mod postgres;
 
 use crate::admin::Admin;
+use crate::databases::StatementPlan;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::server::Server;
 use std::collections::BTreeMap;
-use tidemark_measure::record::StatementPlan;
 
 /// The limit of statements that are looked at: with hundreds of tables, all have the same few.
 const MOST: usize = 200;

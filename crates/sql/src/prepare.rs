@@ -5,6 +5,7 @@ use crate::counted::{Counted, Counts};
 use crate::counterpart::process::Counterpart;
 use crate::counterpart::program;
 use crate::data::{DataSet, Found, Loader};
+use crate::databases::{Aborts, DataCheck, DatabaseEvidence, DatabaseUse, LedgerUse, Record, ReplicaLag};
 use crate::evidence::{self, Claim, Snapshot};
 use crate::instances::{Instances, summed_up, together, try_together};
 use crate::job::{Checks, Endpoint, Job, Program, Purpose, Reads, Role, Target};
@@ -22,9 +23,7 @@ use std::sync::Arc;
 use tidemark_block::counters::Counters;
 use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{
-    Aborts, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, Note, Proof, ReplicaLag,
-};
+use tidemark_measure::record::{DeclaredFigure, Note, Proof};
 use tidemark_plan::engine::{Carrier, Prepared, Setup, StageWorks};
 use tidemark_plan::plan::{Plan, Work};
 
@@ -427,7 +426,8 @@ impl Prepared for Ready {
         let mut all = FaultCounts::default();
         counted.values().for_each(|counts| all.add(&counts.aborts));
         let aborts = all.iter().map(|(fault, count)| Aborts { fault, count }).collect();
-        let mut proof = Proof { setup: remarks.to_vec(), aborts, direct: true, ..Proof::default() };
+        let mut proof = Proof { setup: remarks.to_vec(), direct: true, ..Proof::default() };
+        let mut record = Record { aborts, ..Record::default() };
         let mut stage = std::mem::take(&mut self.stage);
         // What observers do is done before the counters are read.
         let end = |place: &mut Place| place.observing.take().map(Observing::end).unwrap_or_default();
@@ -437,9 +437,9 @@ impl Prepared for Ready {
             place.told(counts.unwrap_or(&Counts::default()), lags.clone())
         });
         for (ledger, used) in told {
-            proof.ledgers.extend(ledger);
+            record.ledgers.extend(ledger);
             match used {
-                Ok(used) => proof.databases.push(used),
+                Ok(used) => record.servers.push(used),
                 Err(why) => {
                     proof.unchecked.push(format!("What the database counted could not be read: {why}."));
                 }
@@ -449,10 +449,11 @@ impl Prepared for Ready {
             proof.devices = counted.devices;
             proof.unchecked.extend(counted.unchecked);
         }
-        proof.checks = together(&std::mem::take(&mut self.checks), |(server, check)| made(server, check));
+        record.checks = together(&std::mem::take(&mut self.checks), |(server, check)| made(server, check));
         proof.figures = std::mem::take(&mut self.figures);
         let recorded = std::mem::take(&mut self.recorded);
-        proof.tables = recorded.iter().map(|recorded| recorded.used(&proof.databases)).collect();
+        proof.tables = recorded.iter().map(|recorded| recorded.used(&record.servers)).collect();
+        tidemark_judge::evidence::write::<DatabaseEvidence>(&mut proof, &record);
         Some(proof)
     }
 }

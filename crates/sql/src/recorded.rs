@@ -1,11 +1,12 @@
 //! Executions of queries in streams, each on record: what decision support is looked at by.
 
+use crate::databases::DatabaseUse;
 use crate::dialect::Dialect;
 use crate::job::Job;
 use crate::workload::{Runnable, Told};
 use std::sync::Arc;
 use tidemark_load::engine::{Operation, Outcome, Tick};
-use tidemark_measure::record::{DatabaseUse, QueryUse, TablesUse};
+use tidemark_measure::record::{QueryUse, TablesUse};
 use tidemark_plan::plan::Work;
 use tidemark_tpc::executions::Executions;
 

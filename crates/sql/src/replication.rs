@@ -7,6 +7,7 @@
 //! and none of it counts as the load's.
 
 use crate::admin::Admin;
+use crate::databases::ReplicaLag;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::instances::try_together;
@@ -16,7 +17,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidemark_measure::histogram::Histogram;
-use tidemark_measure::record::ReplicaLag;
 
 /// How often a marker is written.
 const PERIOD: Duration = Duration::from_millis(250);

@@ -1,7 +1,7 @@
 //! Connections themselves, on a real PostgreSQL and through a real PgBouncer, which each test starts for itself.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-use crate::common::runs::{examples, last, options, run, try_run};
+use crate::common::runs::{databases, examples, last, options, run, try_run};
 use std::fmt::Write as _;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -150,7 +150,7 @@ fn workloads_run_through_a_pool_in_transaction_mode() {
         let load = &done.stages[1];
         let ok: u64 = load.works[0].operations.iter().map(|operation| operation.tally.ok).sum();
         assert_eq!(ok, 200, "{workload}: {:?}", examples(&done));
-        let checks = &load.proof.as_ref().unwrap().checks;
+        let checks = &databases(load).checks;
         assert!(checks.iter().all(|check| check.broken == Some(0)), "{workload}: {checks:?}");
     }
     // Its own connections to the server are two, whatever the number of clients.

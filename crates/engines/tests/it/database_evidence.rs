@@ -2,15 +2,17 @@
 //! MariaDB: recorded, judged, reported.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
+use crate::common::runs::databases;
 use std::sync::mpsc;
 use std::time::Duration;
 use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{Options, execute};
 use tidemark_engines::registry;
 use tidemark_judge::{Finding, Severity, judge};
-use tidemark_measure::record::{DatabaseUse, LedgerUse, Provenance, Run};
+use tidemark_measure::record::{Provenance, Run};
 use tidemark_plan::document;
 use tidemark_plan::yaml::Environment;
+use tidemark_sql::databases::{DatabaseUse, LedgerUse};
 use tidemark_testing::mariadb::Mariadb;
 use tidemark_testing::postgres::Postgres;
 
@@ -78,8 +80,8 @@ fn run(text: &str) -> Run {
 }
 
 /// The database of the last stage.
-fn database(run: &Run) -> &DatabaseUse {
-    &run.stages.last().unwrap().proof.as_ref().unwrap().databases[0]
+fn database(run: &Run) -> DatabaseUse {
+    databases(run.stages.last().unwrap()).servers.swap_remove(0)
 }
 
 fn rules(run: &Run) -> Vec<&'static str> {
@@ -233,8 +235,8 @@ const LEDGER: &str = "- load: {workload: pgbench/simple-update, clients: 6, for:
                       ledger: true}";
 
 /// The ledger of the last stage.
-fn ledger(run: &Run) -> &LedgerUse {
-    &run.stages.last().unwrap().proof.as_ref().unwrap().ledgers[0]
+fn ledger(run: &Run) -> LedgerUse {
+    databases(run.stages.last().unwrap()).ledgers.swap_remove(0)
 }
 
 /// Crashes a server twice under a load that keeps a ledger; all that it has acknowledged is there.

@@ -4,7 +4,7 @@
 use crate::common::runs::{examples, options, refusal, run, try_run};
 use std::path::Path;
 use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault as Spoil, Operation};
-use tidemark_iceberg::commits::{Commits, CommitsUse, Condition, TableFile, TableHistory};
+use tidemark_iceberg::commits::{CommitEvidence, CommitsUse, Condition, TableFile, TableHistory};
 use tidemark_judge::{Severity, evidence, judge};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Run, State};
@@ -34,7 +34,7 @@ fn load(more: &str) -> String {
 }
 
 fn used(run: &Run) -> CommitsUse {
-    run.stages.iter().filter_map(evidence::read::<Commits>).flatten().next().unwrap()
+    run.stages.iter().filter_map(evidence::read::<CommitEvidence>).flatten().next().unwrap()
 }
 
 fn history(run: &Run) -> TableHistory {

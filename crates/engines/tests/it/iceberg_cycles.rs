@@ -4,8 +4,8 @@
 use crate::common::runs::{doubts, examples, options, refusal, run, try_run};
 use std::path::Path;
 use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault as Spoil, Operation};
-use tidemark_iceberg::commits::{Commits, CommitsUse};
-use tidemark_iceberg::cycles::{Cycles, CyclesUse, MergeMode, StepKind, TableState};
+use tidemark_iceberg::commits::{CommitEvidence, CommitsUse};
+use tidemark_iceberg::cycles::{CycleEvidence, CyclesUse, MergeMode, StepKind, TableState};
 use tidemark_judge::{Severity, evidence, judge};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Run;
@@ -35,8 +35,8 @@ fn load(more: &str) -> String {
 
 fn used(run: &Run) -> (CyclesUse, CommitsUse) {
     let stage = &run.stages[1];
-    let cycles = evidence::read::<Cycles>(stage).unwrap().swap_remove(0);
-    (cycles, evidence::read::<Commits>(stage).unwrap().swap_remove(0))
+    let cycles = evidence::read::<CycleEvidence>(stage).unwrap().swap_remove(0);
+    (cycles, evidence::read::<CommitEvidence>(stage).unwrap().swap_remove(0))
 }
 
 fn found(run: &Run) -> Vec<TableState> {
@@ -163,7 +163,7 @@ fn what_a_commit_leaves_behind_is_counted_when_the_table_is_removed() {
     let done = run(&on(&server, stages));
     let tallies = done.stages[0].works[0].operations.iter().map(|one| &one.tally);
     let ambiguous: u64 = tallies.map(|tally| tally.faults.of(Fault::Ambiguous)).sum();
-    let answers = evidence::read::<Cycles>(&done.stages[0]).unwrap()[0].answers();
+    let answers = evidence::read::<CycleEvidence>(&done.stages[0]).unwrap()[0].answers();
     assert!(ambiguous > 0 && answers == (12, 0), "{answers:?} {:?}", examples(&done));
     server.faults().remove(fault);
     let removed = run(&on(&server, "- cleanup: {table: events}"));

@@ -1,6 +1,7 @@
 //! Many databases at once, against real PostgreSQL servers, which each test starts for itself.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
+use crate::common::runs::databases;
 use std::sync::mpsc;
 use std::time::Duration;
 use tidemark_control::event::{Event, EventSink, StopRequest};
@@ -96,7 +97,7 @@ fn each_instance_is_loaded_and_counted_and_the_sum_is_the_load() {
     let done = run(&document(&servers, load));
     let work = last(&done);
     assert_eq!((work.workers, work.operations[0].tally.ok, work.operations[0].tally.failed()), (9, 903, 0));
-    let databases = &done.stages[0].proof.as_ref().unwrap().databases;
+    let databases = databases(&done.stages[0]).servers;
     assert_eq!((work.endpoints.len(), databases.len()), (3, 3));
     for (place, ((server, own), database)) in servers.iter().zip(&work.endpoints).zip(databases).enumerate() {
         let at = format!("127.0.0.1:{}", server.port());

@@ -1,7 +1,7 @@
 //! The SQL engine against a real MariaDB, which each test starts for itself.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-use crate::common::runs::{examples, last, options, refusal, run, try_run};
+use crate::common::runs::{databases, examples, last, options, refusal, run, try_run};
 use std::sync::mpsc;
 use std::time::Duration;
 use tidemark_control::execute::Options;
@@ -70,9 +70,9 @@ fn pgbench_is_loaded_once_run_and_adds_up() {
     // One more update: the books take note of the load. And the server counts what it is asked to explain, before and after the load.
     let more = inserted - (500 + 2) + updated - (1501 + 2 * 3);
     assert!(more <= 4 * retries, "{inserted} and {updated}");
-    let proof = done.stages[0].proof.as_ref().unwrap();
-    assert_eq!(proof.checks.iter().map(|check| check.broken).collect::<Vec<_>>(), [Some(0); 3]);
-    let [database] = proof.databases.as_slice() else { panic!("{proof:?}") };
+    let found = databases(&done.stages[0]);
+    assert_eq!(found.checks.iter().map(|check| check.broken).collect::<Vec<_>>(), [Some(0); 3]);
+    let [database] = found.servers.as_slice() else { panic!("{found:?}") };
     assert_eq!(
         (database.commits, database.cache_bytes, database.block_bytes, database.restarted),
         (Some(500), Some(64 << 20), Some(16 << 10), false)
@@ -92,11 +92,7 @@ fn pgbench_is_loaded_once_run_and_adds_up() {
 
     let before = counted(&server, names);
     let read = run(&document(&server, &load("select-only")));
-    assert_eq!(
-        read.stages[0].proof.as_ref().unwrap().databases[0].commits,
-        None,
-        "there was no `COMMIT` to count"
-    );
+    assert_eq!(databases(&read.stages[0]).servers[0].commits, None, "there was no `COMMIT` to count");
     // But for what was explained of its family's statements, twice.
     assert_eq!(between(before, counted(&server, names)), [0, 0, 0, 2, 6], "it changes nothing");
     server.sql("CREATE USER reader@localhost IDENTIFIED BY 'bench'");
@@ -232,13 +228,13 @@ fn deadlocks_are_tried_again_until_the_bank_adds_up() {
     let serial = run(&document(&server, &load("serializable", 600)));
     assert_eq!(last(&serial).tally.failed(), 0, "{:?}", examples(&serial));
     assert_eq!(server.sql("SELECT sum(balance) FROM bank"), "0");
-    let proof = serial.stages[0].proof.as_ref().unwrap();
-    assert_eq!(proof.checks.iter().map(|check| check.broken).collect::<Vec<_>>(), [Some(0)]);
+    let found = databases(&serial.stages[0]);
+    assert_eq!(found.checks.iter().map(|check| check.broken).collect::<Vec<_>>(), [Some(0)]);
     let operations = &serial.stages[0].works[0].operations;
     let retries: u64 = operations.iter().map(|operation| operation.tally.retries).sum();
     let [deadlocks] = between(before, counted(&server, ["Innodb_deadlocks"]));
     assert!(deadlocks > 0, "eight clients on eight accounts are deadlocked");
-    let aborts: Vec<_> = proof.aborts.iter().map(|one| (one.fault, one.count)).collect();
+    let aborts: Vec<_> = found.aborts.iter().map(|one| (one.fault, one.count)).collect();
     assert_eq!(aborts, [(Fault::Deadlock, deadlocks)], "each of which was tried again");
     assert_eq!(retries, deadlocks);
 
@@ -339,7 +335,7 @@ fn kv_ycsb_and_your_own_sql_run() {
 
 /// What became of the checks of a run's last stage.
 fn broken(run: &Run) -> Vec<(String, Option<u64>)> {
-    let checks = &run.stages.last().unwrap().proof.as_ref().unwrap().checks;
+    let checks = &databases(run.stages.last().unwrap()).checks;
     checks.iter().map(|check| (check.holds.clone(), check.broken)).collect()
 }
 
@@ -413,10 +409,10 @@ fn order_entry_is_whole_after_a_kill() {
     server.kill();
     server.restart();
     let through = (*result.recv_timeout(Duration::from_secs(120)).unwrap()).unwrap();
-    let proof = through.stages[0].proof.as_ref().unwrap();
-    let used = &proof.databases[0];
+    let found = databases(&through.stages[0]);
+    let used = &found.servers[0];
     assert_eq!((used.restarted, used.commits), (true, None), "what a server counts begins anew with it");
-    let ledger = &proof.ledgers[0];
+    let ledger = &found.ledgers[0];
     assert!(ledger.acknowledged > 50, "{ledger:?}");
     assert_eq!(
         (ledger.missing, ledger.unexpected),

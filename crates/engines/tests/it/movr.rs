@@ -1,7 +1,7 @@
 //! MovR on real servers, which each test starts for itself: a PostgreSQL and a MariaDB.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-use crate::common::runs::{examples, run};
+use crate::common::runs::{databases, examples, run};
 use tidemark_measure::record::Run;
 use tidemark_testing::mariadb::Mariadb;
 use tidemark_testing::postgres::Postgres;
@@ -25,7 +25,7 @@ fn rides(document: &dyn Fn(&str) -> String, sql: &dyn Fn(&str) -> String) {
     assert_eq!(rows(), [90, 20, 500, 1000, 100, 0]);
     assert_eq!(number("SELECT count(DISTINCT city) FROM vehicles"), 9);
     let hold = |run: &Run| {
-        let checks = &run.stages.last().unwrap().proof.as_ref().unwrap().checks;
+        let checks = &databases(run.stages.last().unwrap()).checks;
         checks.iter().map(|check| check.broken).collect::<Vec<_>>()
     };
     assert_eq!(hold(&filled), [Some(0); 8]);

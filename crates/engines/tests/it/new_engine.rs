@@ -289,6 +289,7 @@ impl Evidence for Slept {
             id: "nights",
             title: "Nights",
             blocks: vec![Block::Lines(lines), Block::Table(table)],
+            in_short: None,
         }]
     }
 }

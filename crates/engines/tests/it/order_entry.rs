@@ -1,7 +1,7 @@
 //! The order entry's routines on a real PostgreSQL and a real MariaDB: the same transactions as its statements, in one round trip each.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-use crate::common::runs::{examples, options, run, try_run};
+use crate::common::runs::{databases, examples, options, run, try_run};
 use std::time::Duration;
 use tidemark_measure::record::Run;
 use tidemark_testing::mariadb::Mariadb;
@@ -71,7 +71,7 @@ fn routines_and_statements_leave_the_same_rows() {
         run(&document(&server, "- prepare: {workload: tpcc, loaders: 2, fresh: true}"));
         let before = rows(&server);
         let done = run(&document(&server, &load(mode)));
-        let checks = &done.stages[0].proof.as_ref().unwrap().checks;
+        let checks = &databases(&done.stages[0]).checks;
         assert!(
             checks.len() == 11 && checks.iter().all(|check| check.broken == Some(0)),
             "{mode}: {checks:?}"
@@ -160,7 +160,7 @@ fn routines_of_mariadb_and_statements_leave_the_same_rows() {
         run(&document("bench", "- prepare: {workload: tpcc, loaders: 2, fresh: true}"));
         let (before, calls_before) = (rows_of_mariadb(&server), called("Com_call_procedure"));
         let done = run(&document("bench", &load(mode)));
-        let checks = &done.stages[0].proof.as_ref().unwrap().checks;
+        let checks = &databases(&done.stages[0]).checks;
         assert!(
             checks.len() == 11 && checks.iter().all(|check| check.broken == Some(0)),
             "{mode}: {checks:?}"
@@ -276,7 +276,7 @@ fn terminals_share_connections_and_deal_their_decks_out() {
         let done = try_run(&document(&server, asked), &options(3)).unwrap();
         let stage = &done.stages[0];
         assert_eq!(stage.works[0].connections, Some(3));
-        let ledger = &stage.proof.as_ref().unwrap().ledgers[0];
+        let ledger = databases(stage).ledgers.swap_remove(0);
         assert_eq!((ledger.clients, ledger.missing, ledger.unexpected), (3, Some(0), Some(0)), "{ledger:?}");
         assert_eq!(
             counts(&done)

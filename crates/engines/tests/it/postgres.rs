@@ -1,7 +1,7 @@
 //! The SQL engine against a real PostgreSQL, which each test starts for itself.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-use crate::common::runs::{examples, last, options, refusal, run, try_run};
+use crate::common::runs::{databases, examples, last, options, refusal, run, try_run};
 use std::sync::mpsc;
 use std::time::Duration;
 use tidemark_control::execute::Options;
@@ -64,8 +64,8 @@ fn pgbench_is_loaded_once_run_and_adds_up() {
     ] {
         assert_eq!(calls(&server, statement), 500, "{statement}");
     }
-    let proof = done.stages[0].proof.as_ref().unwrap();
-    let [database] = proof.databases.as_slice() else { panic!("{proof:?}") };
+    let found = databases(&done.stages[0]);
+    let [database] = found.servers.as_slice() else { panic!("{found:?}") };
     // PostgreSQL does not count BEGIN and COMMIT of prepared statements one by one, but it counts transactions: these, and
     // the few of the checks around the load.
     assert!(database.commits.is_some_and(|commits| (500..600).contains(&commits)), "{database:?}");
@@ -76,6 +76,7 @@ fn pgbench_is_loaded_once_run_and_adds_up() {
     assert_eq!(database.cache_bytes, Some(32 << 20));
     let durable: Vec<_> = database.settings.iter().filter(|setting| setting.durable == Some(true)).collect();
     assert_eq!(durable.len(), 3, "fsync, full_page_writes, synchronous_commit: {durable:?}");
+    let proof = done.stages[0].proof.as_ref().unwrap();
     assert!(
         !proof.devices.is_empty() || !proof.unchecked.is_empty(),
         "the server's device is counted, or why not is said"
@@ -87,7 +88,7 @@ fn pgbench_is_loaded_once_run_and_adds_up() {
     run(&document(&server, &load("select-only")));
     assert_eq!(calls(&server, "SELECT abalance"), 1500);
     let checked = run(&document(&server, &load("tpcb-like").replace("clients", "checks: all, clients")));
-    let checks = &checked.stages[0].proof.as_ref().unwrap().checks;
+    let checks = &databases(&checked.stages[0]).checks;
     // The updates of the small tables were left out once, so only the accounts agree with the history.
     assert_eq!(checks.iter().map(|check| check.broken).collect::<Vec<_>>(), [Some(0), Some(1), Some(1)]);
     let sums =
@@ -198,9 +199,9 @@ fn conflicts_are_tried_again_until_the_bank_adds_up() {
     assert_eq!(tally.failed(), 0, "{:?}", examples(&serial));
     assert!(tally.retries > 0, "eight clients on eight accounts conflict");
     assert_eq!(server.sql("SELECT sum(balance) FROM bank"), "0");
-    let checks = &serial.stages[0].proof.as_ref().unwrap().checks;
+    let checks = &databases(&serial.stages[0]).checks;
     assert_eq!(checks.iter().map(|check| check.broken).collect::<Vec<_>>(), [Some(0)]);
-    let aborts = &serial.stages[0].proof.as_ref().unwrap().aborts;
+    let aborts = &databases(&serial.stages[0]).aborts;
     let retries: u64 =
         serial.stages[0].works[0].operations.iter().map(|operation| operation.tally.retries).sum();
     assert_eq!(
@@ -230,7 +231,7 @@ fn events_of_sysbench_that_insert_the_same_row_are_begun_anew() {
         format!("- load: {{{table}, clients: 8, total_operations: 600, tries: 1000, back_off_most: 5ms}}");
     let done = run(&document(&server, &load));
     assert_eq!((last(&done).tally.ok, last(&done).tally.failed()), (600, 0), "{:?}", examples(&done));
-    let aborts = &done.stages[0].proof.as_ref().unwrap().aborts;
+    let aborts = &databases(&done.stages[0]).aborts;
     let raced = aborts.iter().find(|one| one.fault == Fault::Serialization).map_or(0, |one| one.count);
     assert!(raced > 0, "{aborts:?}");
     assert_eq!(server.sql("SELECT count(*) FROM sbtest1"), "20");
@@ -346,7 +347,7 @@ fn sysbench_does_what_its_definition_says() {
             count("SELECT DISTINCT"),
         ];
         let writes = [count("UPDATE % SET k"), count("UPDATE % SET c"), count("DELETE"), count("INSERT")];
-        let commits = done.stages[0].proof.as_ref().unwrap().databases[0].commits.unwrap();
+        let commits = databases(&done.stages[0]).servers[0].commits.unwrap();
         assert!((60..160).contains(&commits), "one transaction each: {commits}");
         (reads, writes)
     };
@@ -426,7 +427,7 @@ fn order_entry_keeps_its_conditions_and_counts() {
     let number = |sql: &str| server.sql(sql).parse::<u64>().unwrap();
     let filled = run(&document(&server, "- prepare: {workload: tpcc, loaders: 2, checks: all}"));
     let held = |run: &Run| {
-        let checks = &run.stages.last().unwrap().proof.as_ref().unwrap().checks;
+        let checks = &databases(run.stages.last().unwrap()).checks;
         checks.iter().map(|check| (check.holds.clone(), check.broken)).collect::<Vec<_>>()
     };
     assert!(last(&filled).tally.ok > 1);
@@ -488,7 +489,7 @@ fn order_entry_keeps_its_conditions_and_counts() {
     let broken = try_run(&text, &options(2));
     let said = match &broken {
         Err(refusal) => refusal.clone(),
-        Ok(run) => format!("{:?}", run.stages[0].proof.as_ref().unwrap().checks),
+        Ok(run) => format!("{:?}", databases(&run.stages[0]).checks),
     };
     for condition in ["1: a warehouse", "4: a district", "6: an order", "8: a warehouse"] {
         assert!(said.contains(condition), "{condition}: {said}");
@@ -517,7 +518,7 @@ fn order_entry_is_whole_after_a_kill() {
     assert!(payments(&server) >= 30_000 + paid, "{} rows, {paid} acknowledged", payments(&server));
     assert!(operations.iter().any(|one| one.tally.failed() > 0), "clients lost their connections");
     let after = run(&document(&server, &load("total_operations: 50")));
-    let checks = &after.stages[0].proof.as_ref().unwrap().checks;
+    let checks = &databases(&after.stages[0]).checks;
     assert!(checks.len() == 11 && checks.iter().all(|check| check.broken == Some(0)), "{checks:?}");
 }
 

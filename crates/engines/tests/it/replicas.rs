@@ -2,9 +2,10 @@
 //! reads, how far the replica is behind, and what is said where a role is wrong.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-use crate::common::runs::{last, options, refusal, run};
+use crate::common::runs::{databases, last, options, refusal, run};
 use tidemark_judge::judge;
-use tidemark_measure::record::{ReplicaLag, Run};
+use tidemark_measure::record::Run;
+use tidemark_sql::databases::ReplicaLag;
 use tidemark_testing::mariadb::Mariadb;
 use tidemark_testing::postgres::Postgres;
 
@@ -20,10 +21,10 @@ fn document(primary: &Postgres, replica: &Postgres, stages: &str) -> String {
 }
 
 /// The lag of the only replica in the last stage.
-fn lag(run: &Run) -> &ReplicaLag {
-    let proof = run.stages.last().unwrap().proof.as_ref().unwrap();
-    let [lag] = &*proof.databases[0].replicas else { panic!("{:?}", proof.databases) };
-    lag
+fn lag(run: &Run) -> ReplicaLag {
+    let found = databases(run.stages.last().unwrap());
+    let [lag] = &*found.servers[0].replicas else { panic!("{found:?}") };
+    lag.clone()
 }
 
 fn rules(run: &Run) -> Vec<(&'static str, String)> {
@@ -58,8 +59,8 @@ fn reads_go_to_the_standby_and_its_lag_is_measured() {
     // What delays it is the server, which counts from the commit on its own clock, so a hair earlier.
     let [p50, p99] = [lag.p50_ns, lag.p99_ns].map(|ns| ns as f64 / 2e9);
     assert!(p50 > 0.99 && p99 >= p50 && lag.max_ns >= lag.p99_ns, "{lag:?}");
-    let databases = &done.stages.last().unwrap().proof.as_ref().unwrap().databases;
-    let [on_primary, on_replica] = &**databases else { panic!("{databases:?}") };
+    let databases = databases(done.stages.last().unwrap()).servers;
+    let [on_primary, on_replica] = &*databases else { panic!("{databases:?}") };
     assert_eq!((on_primary.acknowledged, on_replica.acknowledged), (0, tally.ok));
     assert!(on_replica.commits >= Some(tally.ok), "{on_replica:?}");
     let found = rules(&done);
@@ -86,7 +87,7 @@ fn a_standby_that_stands_still_is_found_and_one_that_follows_is_not() {
     let found = rules(&done);
     assert!(found.iter().any(|(rule, _)| *rule == "replica-behind"), "{found:?}");
     // What is written by the load is counted for the primary, markers are not.
-    let database = &done.stages.last().unwrap().proof.as_ref().unwrap().databases[0];
+    let database = databases(done.stages.last().unwrap()).servers.swap_remove(0);
     assert_eq!(database.acknowledged, last(&done).tally.ok);
 }
 

@@ -34,7 +34,7 @@ pub(super) fn took(context: &WorkContext<'_>, used: &CommitsUse, out: &mut Findi
 
 #[cfg(test)]
 mod tests {
-    use super::super::Commits;
+    use super::super::CommitEvidence;
     use super::super::{AttemptCount, Condition, FileRequests, TableHistory};
     use super::*;
     use tidemark_judge::evidence::{install, write};
@@ -73,9 +73,9 @@ mod tests {
         change(&mut used);
         let mut run = healthy();
         work(&mut run).operations[0].tally.retries = 4_000;
-        install(&[&Commits]);
+        install(&[&CommitEvidence]);
         let mut proof = Proof { direct: true, ..Proof::default() };
-        write::<Commits>(&mut proof, &vec![used]);
+        write::<CommitEvidence>(&mut proof, &vec![used]);
         run.stages[0].proof = Some(proof);
         run
     }

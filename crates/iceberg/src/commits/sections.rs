@@ -26,7 +26,7 @@ pub(super) fn section(stages: &[(&Stage, Vec<CommitsUse>)]) -> Section {
         Block::Heading("Requests of commits".into()),
         Block::Table(requests(&works)),
     ];
-    Section { id: "commits", title: "Commits to tables", blocks }
+    Section { id: "commits", title: "Commits to tables", blocks, in_short: None }
 }
 
 /// How such a work is called.

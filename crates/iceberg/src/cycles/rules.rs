@@ -66,7 +66,7 @@ fn compactions(used: &CyclesUse) -> Option<Compactions> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cycles;
+    use super::super::CycleEvidence;
     use super::super::StepUse;
     use super::*;
     use tidemark_judge::evidence::{install, write};
@@ -106,9 +106,9 @@ mod tests {
         change(&mut used);
         let mut run = healthy();
         work(&mut run).operations[0].tally.retries = 0;
-        install(&[&Cycles]);
+        install(&[&CycleEvidence]);
         let mut proof = Proof { direct: true, ..Proof::default() };
-        write::<Cycles>(&mut proof, &vec![used]);
+        write::<CycleEvidence>(&mut proof, &vec![used]);
         run.stages[0].proof = Some(proof);
         run
     }

@@ -43,7 +43,7 @@ pub(super) fn section(stages: &[(&Stage, Vec<CyclesUse>)]) -> Section {
         Block::Heading("Queries in the first and in the last cycle".into()),
         Block::Table(queries(&works)),
     ];
-    Section { id: "cycles", title: "Cycles of tables", blocks }
+    Section { id: "cycles", title: "Cycles of tables", blocks, in_short: None }
 }
 
 fn name(stage: &Stage, used: &CyclesUse) -> String {

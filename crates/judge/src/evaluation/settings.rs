@@ -1,39 +1,30 @@
-//! Settings of databases that are not the same in all arms.
+//! Settings of the systems under load that are not the same in all arms.
 
 use super::members::Entry;
+use crate::evidence::{self, Setting};
 use crate::words::evaluation::{Differing, OfEvaluation};
 use crate::{Finding, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 use tidemark_measure::evaluation::Evaluation;
-use tidemark_measure::record::DatabaseSetting;
-
-/// The name under which the servers' versions are compared.
-const VERSION: &str = "version";
 
 /// What is known of one setting: its values in each arm, and whether commits survive a crash with them.
 #[derive(Default)]
-struct Seen<'r> {
-    values: BTreeMap<usize, BTreeSet<&'r str>>,
+struct Seen {
+    values: BTreeMap<usize, BTreeSet<String>>,
     durable: BTreeSet<bool>,
 }
 
-/// The settings that arms with databases differ in.
+/// The settings that arms differ in, of those whose systems show theirs.
 pub(super) fn differ(evaluation: &Evaluation, entries: &[Entry<'_>]) -> Option<Finding> {
-    let mut settings: BTreeMap<&str, Seen<'_>> = BTreeMap::new();
+    let mut settings: BTreeMap<String, Seen> = BTreeMap::new();
     let mut arms = BTreeSet::new();
     for entry in entries {
         let proofs = entry.run.stages.iter().filter_map(|stage| stage.proof.as_ref());
-        for database in proofs.flat_map(|proof| &proof.databases) {
+        for Setting { name, value, durable } in proofs.flat_map(evidence::settings) {
             arms.insert(entry.arm);
-            let mut see = |name, value, durable: Option<bool>| {
-                let seen: &mut Seen<'_> = settings.entry(name).or_default();
-                seen.values.entry(entry.arm).or_default().insert(value);
-                seen.durable.extend(durable);
-            };
-            see(VERSION, database.version.as_str(), None);
-            for DatabaseSetting { name, value, durable } in &database.settings {
-                see(name, value, *durable);
-            }
+            let seen = settings.entry(name).or_default();
+            seen.values.entry(entry.arm).or_default().insert(value);
+            seen.durable.extend(durable);
         }
     }
     let differing = settings.into_iter().filter_map(|(name, seen)| {
@@ -43,11 +34,11 @@ pub(super) fn differ(evaluation: &Evaluation, entries: &[Entry<'_>]) -> Option<F
             return None;
         }
         let of = |arm: &usize| {
-            let values = values(arm).into_iter().map(str::to_owned).collect();
+            let values = values(arm).into_iter().collect();
             (evaluation.arms[*arm].name.clone(), values)
         };
         let arms = arms.iter().map(of).collect();
-        Some(Differing { setting: name.to_owned(), arms, durability: seen.durable.len() > 1 })
+        Some(Differing { setting: name, arms, durability: seen.durable.len() > 1 })
     });
     let settings: Vec<Differing> = differing.collect();
     let worst = if settings.iter().any(|one| one.durability) { Severity::Warning } else { Severity::Note };
@@ -57,11 +48,10 @@ pub(super) fn differ(evaluation: &Evaluation, entries: &[Entry<'_>]) -> Option<F
 #[cfg(test)]
 mod tests {
     use crate::evaluation::assess;
-    use crate::rules::testing::member_run;
+    use crate::rules::testing::{System, member_run, proof_of};
     use crate::{Finding, Severity};
     use tidemark_measure::axis::Axis;
     use tidemark_measure::evaluation::{Arm, Evaluation, Load};
-    use tidemark_measure::record::{DatabaseSetting, DatabaseUse, Proof};
 
     /// What is found where the databases of two arms have these settings.
     fn differing(settings: [&[(&str, &str, Option<bool>)]; 2]) -> Option<Finding> {
@@ -76,12 +66,10 @@ mod tests {
         let run = |(turn, arm): (u32, &str)| {
             let mut run = member_run(arm, "l", &[("workers", "4")], 1, turn, 100.0);
             let of = |(name, value, durable): &(&str, &str, Option<bool>)| {
-                let (name, value) = ((*name).to_owned(), (*value).to_owned());
-                DatabaseSetting { name, value, durable: *durable }
+                ((*name).to_owned(), (*value).to_owned(), *durable)
             };
             let settings = settings[turn as usize - 1].iter().map(of).collect();
-            let databases = vec![DatabaseUse { version: "15.3".into(), settings, ..DatabaseUse::default() }];
-            run.stages[0].proof = Some(Proof { databases, direct: true, ..Proof::default() });
+            run.stages[0].proof = Some(proof_of(&System { settings, counted: None }));
             run
         };
         let found = assess(&evaluation, &[(1, "default"), (2, "tuned")].map(run)).findings;

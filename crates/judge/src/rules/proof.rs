@@ -3,7 +3,7 @@
 use super::Findings;
 use crate::context::{SECOND_NS, StageContext, WorkContext, sum};
 use crate::words::proof::{Compared, DriverMoved, Proof as Found, Seen, Way, not_behind, seen};
-use crate::{Finding, Severity};
+use crate::{Finding, Severity, evidence as engines};
 use tidemark_measure::kind::{Cache, OperationClass};
 use tidemark_measure::record::{DeviceUse, DriverIo, OwnIo, Proof, Stage};
 
@@ -225,7 +225,7 @@ pub(crate) fn trims(evidence: &StageContext<'_>, out: &mut Findings) {
 /// What the devices did for others. Writes may be the file system's own, reads hardly.
 pub(crate) fn foreign(evidence: &StageContext<'_>, out: &mut Findings) {
     // All of it is the database's, which is another process.
-    if !evidence.proof.databases.is_empty() {
+    if engines::io_of_servers(evidence.proof) {
         return;
     }
     let (Some(own), true) = (evidence.proof.own, evidence.measures) else { return };

@@ -101,7 +101,7 @@ pub fn block(bytes: u64) -> Quantity {
 }
 
 /// A share in whole percent; never nothing and never all unless it is.
-pub(crate) fn whole_percent(share: f64) -> String {
+pub fn whole_percent(share: f64) -> String {
     match share {
         none if none.is_nan() || none <= 0.0 => "0 %".into(),
         little if little < 0.01 => "under 1 %".into(),

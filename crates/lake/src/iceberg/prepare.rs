@@ -352,9 +352,9 @@ impl Prepared for Ready {
         if commits.is_empty() {
             return None;
         }
-        evidence::write::<tidemark_iceberg::commits::Commits>(&mut proof, &commits);
+        evidence::write::<tidemark_iceberg::commits::CommitEvidence>(&mut proof, &commits);
         if !cycles.is_empty() {
-            evidence::write::<tidemark_iceberg::cycles::Cycles>(&mut proof, &cycles);
+            evidence::write::<tidemark_iceberg::cycles::CycleEvidence>(&mut proof, &cycles);
         }
         Some(proof)
     }

@@ -1,6 +1,6 @@
 //! What makes a stage's numbers evidence: what was done around its load, and what devices, clusters and databases counted.
 
-use super::{Aborts, DataCheck, DatabaseUse, DeclaredFigure, Evidence, LedgerUse, TablesUse};
+use super::{DeclaredFigure, Evidence, TablesUse};
 use crate::kind::Cache;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -26,14 +26,6 @@ pub struct Proof {
     /// What the OSDs of the cluster under the volumes counted meanwhile, whoever caused it; `None` where there is no
     /// cluster, or it could not be asked.
     pub osds: Option<OsdUse>,
-    /// The databases under the load: what they are, and what they counted meanwhile.
-    pub databases: Vec<DatabaseUse>,
-    /// Attempts at transactions that were rolled back and made again.
-    pub aborts: Vec<Aborts>,
-    /// What had to hold in the data when the load was over.
-    pub checks: Vec<DataCheck>,
-    /// Acknowledged commits that were looked for, database by database.
-    pub ledgers: Vec<LedgerUse>,
     /// Figures that the works' workloads declare.
     pub figures: Vec<DeclaredFigure>,
     /// Tables that were made, and queries that ran on them: an entry for each work.
@@ -52,9 +44,6 @@ impl Proof {
         join(&mut self.evidence, other.evidence);
         add(&mut self.setup, other.setup);
         add(&mut self.unchecked, other.unchecked);
-        self.add_databases(other.databases, other.aborts);
-        add(&mut self.checks, other.checks);
-        self.add_ledgers(other.ledgers);
         self.add_figures(other.figures);
         self.tables.extend(other.tables);
         // Both have asked for the same process.
@@ -73,24 +62,6 @@ impl Proof {
 }
 
 impl Proof {
-    /// Adds databases that are not known yet, and what clients counted, which adds up.
-    pub fn add_databases(&mut self, databases: Vec<DatabaseUse>, aborts: Vec<Aborts>) {
-        for database in databases {
-            match self.databases.iter_mut().find(|known| known.server == database.server) {
-                Some(known) => {
-                    known.acknowledged = known.acknowledged.saturating_add(database.acknowledged);
-                }
-                None => self.databases.push(database),
-            }
-        }
-        for abort in aborts {
-            match self.aborts.iter_mut().find(|known| known.fault == abort.fault) {
-                Some(known) => known.count = known.count.saturating_add(abort.count),
-                None => self.aborts.push(abort),
-            }
-        }
-    }
-
     /// Adds figures that are not known yet.
     pub fn add_figures(&mut self, figures: Vec<DeclaredFigure>) {
         add(&mut self.figures, figures);
@@ -102,16 +73,6 @@ impl Proof {
             match self.tables.iter_mut().find(|known| known.work == table.work) {
                 Some(known) => known.add(table),
                 None => self.tables.push(table),
-            }
-        }
-    }
-
-    /// Adds the ledgers that others kept: each of clients of its own.
-    pub fn add_ledgers(&mut self, ledgers: Vec<LedgerUse>) {
-        for ledger in ledgers {
-            match self.ledgers.iter_mut().find(|known| known.server == ledger.server) {
-                Some(known) => known.add(&ledger),
-                None => self.ledgers.push(ledger),
             }
         }
     }

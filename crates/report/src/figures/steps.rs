@@ -85,8 +85,9 @@ mod tests {
         let words = "<never>: 5.00 ms in cycle 1, 20.0 ms in cycle 4.";
         assert!(time.description.contains(words), "{}", time.description);
         let requests = by_step(&chart(Unit::Count("requests"), 4), 600).unwrap();
-        let words = "every 5: 5 000 000 in cycle 1, 20 000 000 in cycle 4.";
-        assert!(requests.description.contains(words), "{}", requests.description);
+        let [first, last] = [5_000_000, 20_000_000].map(units::count);
+        let words = format!("every 5: {first} in cycle 1, {last} in cycle 4.");
+        assert!(requests.description.contains(&words), "{}", requests.description);
         let text = time.inline("f");
         assert!(
             text.contains("&lt;never&gt;") && !text.contains("<never>") && !text.contains("NaN"),

@@ -2,9 +2,9 @@
 //! Variables*).
 
 use crate::admin::Admin;
+use crate::databases::{DatabaseSetting, DatabaseUse};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
-use tidemark_measure::record::{DatabaseSetting, DatabaseUse};
 
 /// Our names of counters, and theirs. A `COMMIT` is counted, and a statement that is a transaction of its own is not.
 const COUNTERS: [(&str, &str); 9] = [

@@ -59,7 +59,8 @@ pub(crate) fn table(run: &Run) -> String {
         tables.push(aligned(&rows, 2));
     }
     tables.extend(sweeps(run).iter().map(points));
-    let more = [(tidemark_report::query_rows(run), 1), (tidemark_report::database_counters(run), 2)];
+    let queries = (tidemark_report::query_rows(run), 1);
+    let more: Vec<_> = std::iter::once(queries).chain(tidemark_report::in_short(run)).collect();
     tables
         .extend(more.iter().filter(|(rows, _)| !rows.is_empty()).map(|(rows, words)| aligned(rows, *words)));
     tables.join("\n\n")

@@ -3,7 +3,9 @@
 use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{Options, execute};
 use tidemark_engines::registry;
-use tidemark_measure::record::{Operation, Provenance, Run, State};
+use tidemark_judge::evidence;
+use tidemark_measure::record::{Operation, Provenance, Run, Stage, State};
+use tidemark_sql::databases::{DatabaseEvidence, Record};
 
 struct Quiet;
 
@@ -58,4 +60,10 @@ pub(crate) fn last(run: &Run) -> &Operation {
 /// The reason why the first stage failed, or why there was no run.
 pub(crate) fn refusal(text: &str, options: &Options) -> String {
     format!("{:?}", try_run(text, options).map(|run| run.stages[0].reason.clone()))
+}
+
+/// What was found out of a stage's databases.
+#[track_caller]
+pub(crate) fn databases(stage: &Stage) -> Record {
+    evidence::read::<DatabaseEvidence>(stage).unwrap_or_else(|| panic!("{:?}", stage.proof))
 }

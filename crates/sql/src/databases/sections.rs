@@ -1,10 +1,10 @@
-//! What databases counted under the loads of a run, and how they were set: the tables that HTML and Markdown share.
+//! What databases counted under the loads of a run, and how they were set, in reports.
 
-use crate::content::{NONE, is_main};
-use crate::table::{Table, Tone};
-use tidemark_judge::words::settings::meaning;
+use super::record::{DatabaseSetting, DatabaseUse, Record};
+use super::settings::meaning;
+use tidemark_judge::section::{Block, NONE, Section, Table, Tone};
 use tidemark_measure::kind::OperationClass;
-use tidemark_measure::record::{DatabaseSetting, DatabaseUse, Run, Stage};
+use tidemark_measure::record::Stage;
 use tidemark_measure::units;
 
 /// What the counters are, for those who read them.
@@ -14,15 +14,42 @@ pub(crate) const LEGEND: &str = "The servers' own counters, from the start to th
     there it is not divided. Devices are counted whole, whoever writes to them, where the server's files lie on a device of this \
     machine, and for all databases of a stage together.";
 
-/// The stages that measure something on databases.
-fn stages(run: &Run) -> impl Iterator<Item = (&Stage, &[DatabaseUse])> {
-    let main = run.stages.iter().filter(|stage| is_main(stage));
-    let databases = main.filter_map(|stage| Some((stage, stage.proof.as_ref()?.databases.as_slice())));
-    databases.filter(|(_, databases)| !databases.is_empty())
+/// Stages whose counters are shown unfolded.
+const MOST_STAGES: usize = 8;
+
+/// Stages that measure something, each with what was found out of its databases.
+type Stages<'a> = [(&'a Stage, &'a Record)];
+
+/// The section of a run's databases.
+pub(super) fn section(stages: &[(&Stage, Record)]) -> Section {
+    let stages: Vec<(&Stage, &Record)> =
+        stages.iter().filter(|(stage, _)| stage.measures()).map(|(stage, record)| (*stage, record)).collect();
+    let counters = counters(&stages);
+    let mut blocks = vec![
+        Block::Folded(counters.clone(), MOST_STAGES),
+        Block::Legend(LEGEND.into()),
+        Block::Heading("Lag of replicas".into()),
+        Block::Table(replicas(&stages)),
+    ];
+    blocks.extend(replicas_legend(&stages).map(Block::Legend));
+    blocks.extend([
+        Block::Heading("Ledger of acknowledged commits".into()),
+        Block::Table(ledgers(&stages)),
+        Block::Heading("Plans that changed".into()),
+        Block::Table(plans(&stages)),
+        Block::Heading("Settings".into()),
+        Block::Table(settings(&stages)),
+    ]);
+    Section { id: "databases", title: "Databases", blocks, in_short: Some(counters) }
+}
+
+/// Every database of every stage.
+fn databases<'a>(stages: &Stages<'a>) -> impl Iterator<Item = &'a DatabaseUse> {
+    stages.iter().flat_map(|(_, record)| &record.servers)
 }
 
 /// What each database counted, stage by stage.
-pub(crate) fn counters(run: &Run) -> Table {
+fn counters(stages: &Stages<'_>) -> Table {
     let mut table = Table::new("Counters of databases").words(["Stage", "Database"]).numbers([
         "Acknowledged",
         "Commits",
@@ -35,7 +62,8 @@ pub(crate) fn counters(run: &Run) -> Table {
         "Device writes per commit",
         "Checkpoints",
     ]);
-    for (stage, databases) in stages(run) {
+    for (stage, record) in stages {
+        let databases = &record.servers;
         let all_commits = databases.iter().try_fold(0u64, |sum, one| Some(sum.saturating_add(one.commits?)));
         let per_commit = written(stage)
             .filter(|_| writes(stage))
@@ -80,12 +108,6 @@ pub(crate) fn counters(run: &Run) -> Table {
     table.without_if_all("Deadlocks", "0")
 }
 
-/// What each database counted, stage by stage, as rows of texts below their headings; nothing where there are no databases.
-pub fn database_counters(run: &Run) -> Vec<Vec<String>> {
-    let table = counters(run);
-    if table.is_empty() { Vec::new() } else { table.texts() }
-}
-
 /// Bytes that the devices under a stage's databases wrote; nothing where none was counted.
 fn written(stage: &Stage) -> Option<u64> {
     let devices = &stage.proof.as_ref()?.devices;
@@ -118,7 +140,7 @@ fn ratio(one: &DatabaseUse) -> String {
 }
 
 /// Acknowledged commits that were looked for when the load was over.
-pub(crate) fn ledgers(run: &Run) -> Table {
+fn ledgers(stages: &Stages<'_>) -> Table {
     let mut table = Table::new("Ledger of acknowledged commits").words(["Stage", "Database"]).numbers([
         "Clients",
         "Acknowledged",
@@ -127,8 +149,8 @@ pub(crate) fn ledgers(run: &Run) -> Table {
         "Missing",
         "There although failed",
     ]);
-    for stage in run.stages.iter().filter(|stage| is_main(stage)) {
-        for one in stage.proof.iter().flat_map(|proof| &proof.ledgers) {
+    for (stage, record) in stages {
+        for one in &record.ledgers {
             let known = |count: Option<u64>| count.map_or(NONE.into(), units::count);
             let mut cells = vec![stage.id.clone(), one.server.clone()];
             cells.extend(
@@ -142,12 +164,12 @@ pub(crate) fn ledgers(run: &Run) -> Table {
 }
 
 /// How far replicas were behind.
-pub(crate) fn replicas(run: &Run) -> Table {
+fn replicas(stages: &Stages<'_>) -> Table {
     let mut table = Table::new("Lag of replicas")
         .words(["Stage", "Replica"])
         .numbers(["Markers", "Mean", "Median", "p99", "Max", "Not seen"]);
-    for (stage, databases) in stages(run) {
-        for one in databases.iter().flat_map(|database| &database.replicas) {
+    for (stage, record) in stages {
+        for one in record.servers.iter().flat_map(|database| &database.replicas) {
             let has_any = one.markers > one.unseen;
             let lag = |ns: u64| if has_any { units::duration_ns(ns) } else { NONE.into() };
             let mut cells = vec![stage.id.clone(), one.server.clone(), units::count(one.markers)];
@@ -160,8 +182,8 @@ pub(crate) fn replicas(run: &Run) -> Table {
 }
 
 /// What the lag of replicas is, for those who read it; nothing where none was measured.
-pub(crate) fn replicas_legend(run: &Run) -> Option<String> {
-    let mut measured = stages(run).flat_map(|(_, databases)| databases).flat_map(|one| &one.replicas);
+fn replicas_legend(stages: &Stages<'_>) -> Option<String> {
+    let mut measured = databases(stages).flat_map(|one| &one.replicas);
     let poll = measured.next()?.poll_ns;
     Some(format!(
         "From the acknowledgement of a marker row's commit on the primary to the first read on the replica that shows it, by one \
@@ -172,11 +194,11 @@ pub(crate) fn replicas_legend(run: &Run) -> Option<String> {
 
 /// How the databases were set, and what that means for a commit: each setting and value once, with the databases that have it
 /// where not all do.
-pub(crate) fn settings(run: &Run) -> Table {
+fn settings(stages: &Stages<'_>) -> Table {
     let mut table = Table::new("Settings of databases").words(["Setting", "Value", "For a commit", "Where"]);
     let mut found: Vec<(&DatabaseSetting, Vec<&str>)> = Vec::new();
     let mut servers: Vec<&str> = Vec::new();
-    for database in stages(run).flat_map(|(_, databases)| databases) {
+    for database in databases(stages) {
         let server = database.server.as_str();
         if !servers.contains(&server) {
             servers.push(server);
@@ -206,10 +228,10 @@ pub(crate) fn settings(run: &Run) -> Table {
 }
 
 /// Plans of statements that were other ones after a load.
-pub(crate) fn plans(run: &Run) -> Table {
+fn plans(stages: &Stages<'_>) -> Table {
     let mut table = Table::new("Plans that changed").words(["Stage", "Statement", "Before", "After"]);
-    for (stage, databases) in stages(run) {
-        for one in databases.iter().flat_map(|database| &database.plans) {
+    for (stage, record) in stages {
+        for one in record.servers.iter().flat_map(|database| &database.plans) {
             let Some(after) = &one.changed_to else { continue };
             let after = if after.is_empty() { NONE } else { after };
             let cells = [&stage.id, &one.statement, &one.plan, after].map(str::to_owned);
@@ -221,21 +243,26 @@ pub(crate) fn plans(run: &Run) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ReplicaLag;
     use super::*;
-    use crate::sample;
-    use tidemark_measure::record::{DeviceUse, Proof, ReplicaLag};
+    use tidemark_measure::record::{DeviceUse, Operation, Proof, Work};
 
     fn setting(name: &str, value: &str, durable: Option<bool>) -> DatabaseSetting {
         DatabaseSetting { name: name.into(), value: value.into(), durable }
     }
 
-    /// A run on these databases, whose device wrote 8 MB.
-    fn on(databases: Vec<DatabaseUse>) -> Run {
-        let mut run = sample::healthy(3);
+    /// A stage that writes, whose device wrote 8 MB.
+    fn stage() -> Stage {
         let device = DeviceUse { device: "vda".into(), written_bytes: 8_000_000, ..DeviceUse::default() };
-        run.stages[2].proof =
-            Some(Proof { databases, devices: vec![device], direct: true, ..Proof::default() });
-        run
+        let proof = Proof { devices: vec![device], direct: true, ..Proof::default() };
+        let operation = Operation { class: OperationClass::Write, ..Operation::default() };
+        let work = Work { operations: vec![operation], ..Work::default() };
+        Stage { works: vec![work], proof: Some(proof), ..Stage::default() }
+    }
+
+    /// What is shown of these databases under such a stage.
+    fn shown(of: fn(&Stages<'_>) -> Table, servers: Vec<DatabaseUse>) -> Vec<Vec<String>> {
+        of(&[(&stage(), &Record { servers, ..Record::default() })]).texts()
     }
 
     fn database(name: &str) -> DatabaseUse {
@@ -258,7 +285,7 @@ mod tests {
     #[test]
     fn bytes_are_those_of_a_commit() {
         let two = DatabaseUse { commits: Some(3_000), ..database("second") };
-        let rows = database_counters(&on(vec![database("first"), two]));
+        let rows = shown(counters, vec![database("first"), two]);
         let cell = |row: usize, title: &str| {
             let column = rows[0].iter().position(|heading| heading == title).unwrap();
             rows[row][column].clone()
@@ -271,7 +298,6 @@ mod tests {
             ("90.00 %, 100 blocks read".into(), "1.50".into())
         );
         assert!(!rows[0].iter().any(|heading| heading == "Lock waits"), "nobody counted them");
-        assert!(database_counters(&sample::healthy(3)).is_empty());
     }
 
     #[test]
@@ -285,22 +311,25 @@ mod tests {
             ..ReplicaLag::default()
         };
         let replicas_of = vec![lag("follows", 0), lag("stands still", 40)];
-        let run = on(vec![DatabaseUse { replicas: replicas_of, ..database("first") }]);
-        let rows = replicas(&run).texts();
+        let with = DatabaseUse { replicas: replicas_of, ..database("first") };
+        let rows = shown(replicas, vec![with.clone()]);
         assert_eq!(
             (rows[1][1].as_str(), rows[1][4].as_str(), rows[1][7].as_str()),
             ("follows", "2.00 ms", "0")
         );
         assert_eq!((rows[2][4].as_str(), rows[2][7].as_str()), (NONE, "40"));
-        assert!(replicas_legend(&run).is_some_and(|legend| legend.contains("every 5.00 ms")));
-        assert_eq!(replicas_legend(&on(vec![database("first")])), None);
+        let legend = |server| {
+            let record = Record { servers: vec![server], ..Record::default() };
+            replicas_legend(&[(&stage(), &record)])
+        };
+        assert!(legend(with).is_some_and(|legend| legend.contains("every 5.00 ms")));
+        assert_eq!(legend(database("first")), None);
     }
 
     #[test]
     fn a_setting_stands_once_with_what_it_means_and_where_it_holds() {
-        let shown = |run: &Run| settings(run).texts();
         let (first, second) = (database("first"), database("second"));
-        let rows = shown(&on(vec![first.clone(), second]));
+        let rows = shown(settings, vec![first.clone(), second]);
         assert_eq!(rows[0], ["Setting", "Value", "For a commit"]);
         assert!(
             rows.len() == 3 && rows[1][0] == "fsync" && rows[1][2].contains("nothing is synced"),
@@ -308,7 +337,7 @@ mod tests {
         );
         assert_eq!(rows[2][2], NONE);
         let second = DatabaseUse { settings: vec![setting("fsync", "on", Some(true))], ..database("second") };
-        let rows = shown(&on(vec![first, second]));
+        let rows = shown(settings, vec![first, second]);
         let places: Vec<_> = rows.iter().map(|row| row[3].as_str()).collect();
         assert_eq!(places, ["Where", "first", "second", "first"]);
     }

@@ -2,7 +2,7 @@
 //! documentation (PostgreSQL, *Write Ahead Log*; MySQL, *InnoDB Startup Options and System Variables*).
 
 /// What a setting with this value means, as a clause; nothing where it decides nothing about commits, or is not known here.
-pub fn meaning(name: &str, value: &str) -> Option<&'static str> {
+pub(super) fn meaning(name: &str, value: &str) -> Option<&'static str> {
     let is_on = matches!(value, "on" | "ON" | "1");
     Some(match (name, value) {
         ("fsync", _) if is_on => "writes are synced where a commit needs it",

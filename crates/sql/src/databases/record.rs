@@ -1,11 +1,55 @@
 //! Databases under a load: what they are, what they counted, and what had to hold in them.
 
-use crate::fault::Fault;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use tidemark_measure::fault::Fault;
+
+/// What was found out of the databases under a stage.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// The databases: what they are, and what they counted meanwhile.
+    pub servers: Vec<DatabaseUse>,
+    /// Attempts at transactions that were rolled back and made again.
+    pub aborts: Vec<Aborts>,
+    /// What had to hold in the data when the load was over.
+    pub checks: Vec<DataCheck>,
+    /// Acknowledged commits that were looked for, database by database.
+    pub ledgers: Vec<LedgerUse>,
+}
+
+impl Record {
+    /// Adds what another driver found out of the same databases or of others. What servers counted is there once; what clients counted
+    /// adds up.
+    pub(super) fn join(&mut self, other: Record) {
+        for server in other.servers {
+            match self.servers.iter_mut().find(|known| known.server == server.server) {
+                Some(known) => known.acknowledged = known.acknowledged.saturating_add(server.acknowledged),
+                None => self.servers.push(server),
+            }
+        }
+        for abort in other.aborts {
+            match self.aborts.iter_mut().find(|known| known.fault == abort.fault) {
+                Some(known) => known.count = known.count.saturating_add(abort.count),
+                None => self.aborts.push(abort),
+            }
+        }
+        for check in other.checks {
+            if !self.checks.contains(&check) {
+                self.checks.push(check);
+            }
+        }
+        // Each has clients of its own.
+        for ledger in other.ledgers {
+            match self.ledgers.iter_mut().find(|known| known.server == ledger.server) {
+                Some(known) => known.add(&ledger),
+                None => self.ledgers.push(ledger),
+            }
+        }
+    }
+}
 
 /// Something that had to hold in the data of a database.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DataCheck {
     /// Which database.
@@ -17,7 +61,7 @@ pub struct DataCheck {
 }
 
 /// How many attempts at transactions were rolled back for one reason, and made again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aborts {
     /// Why.
     pub fault: Fault,
@@ -27,7 +71,7 @@ pub struct Aborts {
 
 /// A database from a stage's start to its end, by its own counters, whoever caused what they count. What the server does not
 /// count, or does not show to the load's user, is `None`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DatabaseUse {
     /// What and where it is: `PostgreSQL at 10.0.0.1:5432, database bench`.
@@ -92,7 +136,7 @@ pub struct DatabaseUse {
 
 /// How far a replica was behind its primary, measured by a marker row: from the acknowledgement of a marker's commit to the first
 /// read on the replica that showed it, on the one clock of the process that did both.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReplicaLag {
     /// What and where it is, as `server` of a database.
@@ -116,7 +160,7 @@ pub struct ReplicaLag {
 }
 
 /// What a database's planner makes of a statement, whatever its parameters: nodes, tables and indexes, without costs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatementPlan {
     /// The statement.
@@ -128,7 +172,7 @@ pub struct StatementPlan {
 }
 
 /// A ledger of acknowledged commits, compared with what a database holds when the load is over.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LedgerUse {
     /// Which database.
@@ -150,7 +194,7 @@ pub struct LedgerUse {
 }
 
 /// A setting of a database.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DatabaseSetting {
     /// Its name.

@@ -1,11 +1,11 @@
 //! What the databases under a stage say of themselves.
 
-use super::Facts;
-use super::phrase::{Phrase, bytes, count, decimal, duration, phrase, share, whole_percent};
+use super::record::{LedgerUse, ReplicaLag};
 use super::settings::meaning;
 use serde::Serialize;
+use tidemark_judge::Facts;
+use tidemark_judge::words::phrase::{Phrase, bytes, count, decimal, duration, phrase, share, whole_percent};
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{LedgerUse, ReplicaLag};
 use tidemark_measure::units;
 
 /// Characters of a statement in a title.
@@ -14,7 +14,7 @@ const STATEMENT_MOST: usize = 90;
 /// Where what a database read came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub(super) enum Origin {
     /// Blocks that were not in its cache were read from storage, or from where nobody can see.
     Storage,
     /// As good as all blocks were in its cache.
@@ -27,19 +27,17 @@ pub enum Origin {
 
 /// A statement whose plan is another one after the load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names of facts are their documentation")]
-pub struct PlanChange {
-    pub statement: String,
-    pub from: String,
+pub(super) struct PlanChange {
+    pub(super) statement: String,
+    pub(super) from: String,
     /// Empty if it has none any more.
-    pub to: String,
+    pub(super) to: String,
 }
 
 /// What there is to say of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-#[allow(missing_docs, reason = "the names of facts are their documentation")]
-pub enum Database {
+pub(super) enum Database {
     /// With these settings commits may be lost.
     Relaxed {
         server: String,

@@ -1,11 +1,16 @@
 //! What the databases under a stage say of themselves: whether commits were durable, whether reads came from storage, whether
 //! a checkpoint was part of it.
 
-use super::Findings;
-use crate::Severity;
-use crate::context::{StageContext, sum};
-use crate::words::database::{Database as Found, Origin, PlanChange};
-use tidemark_measure::record::{DatabaseUse, StatementPlan};
+use super::record::{DatabaseUse, Record, StatementPlan};
+use super::words::{Database as Found, Origin, PlanChange};
+use tidemark_judge::{Findings, Severity, StageContext, What, sum};
+
+/// A rule about the databases of a stage.
+type Rule = fn(&StageContext<'_>, &Record, &mut Findings);
+
+/// All rules.
+pub(super) const RULES: &[Rule] =
+    &[durability, reads, checkpoints, commits, plans, replicas, ledger, aborts, checks];
 
 /// From this share of blocks on, what the database read came from its own memory as good as always.
 const HIT_MOST: f64 = 0.99;
@@ -23,8 +28,8 @@ const FROM_DEVICES_LEAST: f64 = 0.5;
 const LOG_LEAST: u64 = 1 << 20;
 
 /// Settings with which commits may be lost.
-pub(super) fn durability(evidence: &StageContext<'_>, out: &mut Findings) {
-    for database in databases(evidence) {
+fn durability(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
+    for database in databases(stage, record) {
         let server = database.server.clone();
         let of = |durable: bool| {
             let settings = database.settings.iter().filter(move |setting| setting.durable == Some(durable));
@@ -32,24 +37,28 @@ pub(super) fn durability(evidence: &StageContext<'_>, out: &mut Findings) {
         };
         let (relaxed, durable) = (of(false), of(true));
         if !relaxed.is_empty() {
-            out.say(evidence.about(Severity::Warning, Found::Relaxed { server, settings: relaxed }));
+            out.say(
+                stage.about(Severity::Warning, What::of_engine(Found::Relaxed { server, settings: relaxed })),
+            );
         } else if !durable.is_empty() {
-            out.say(evidence.about(Severity::Good, Found::Durable { server, settings: durable }));
+            out.say(
+                stage.about(Severity::Good, What::of_engine(Found::Durable { server, settings: durable })),
+            );
         }
     }
 }
 
 /// Where what the databases read came from, and how their data compare with their memory.
-pub(super) fn reads(evidence: &StageContext<'_>, out: &mut Findings) {
+fn reads(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
     let missed = |database: &DatabaseUse| Some(database.blocks_read?.saturating_mul(database.block_bytes?));
     // Devices are not told apart by database.
     let all_missed =
-        databases(evidence).map(missed).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
-    let devices = &evidence.proof.devices;
+        databases(stage, record).map(missed).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
+    let devices = &stage.proof.devices;
     let device_bytes = (!devices.is_empty()).then(|| sum(devices.iter().map(|device| device.read_bytes)));
     let by_page_cache = matches!((all_missed, device_bytes), (Some(missed), Some(read))
         if missed >= MISSED_LEAST && (read as f64) < missed as f64 * FROM_DEVICES_LEAST);
-    for database in databases(evidence) {
+    for database in databases(stage, record) {
         let server = database.server.clone();
         let blocks = database.blocks_read.zip(database.blocks_hit);
         let (read, hit) = match blocks.filter(|(read, hit)| read.saturating_add(*hit) >= BLOCKS_LEAST) {
@@ -57,7 +66,7 @@ pub(super) fn reads(evidence: &StageContext<'_>, out: &mut Findings) {
             None if database.reads_storage => {
                 let blocks = blocks.map(|(read, hit)| read.saturating_add(hit));
                 let what = Found::ReadsNotShown { server, blocks, needed: BLOCKS_LEAST };
-                out.say(evidence.about(Severity::Critical, what).invalidating(true));
+                out.say(stage.about(Severity::Critical, What::of_engine(what)).invalidating(true));
                 continue;
             }
             None => continue,
@@ -87,14 +96,14 @@ pub(super) fn reads(evidence: &StageContext<'_>, out: &mut Findings) {
             device_bytes,
             limit: HIT_MOST,
         };
-        out.say(evidence.about(severity, what).invalidating(severity == Severity::Critical));
+        out.say(stage.about(severity, What::of_engine(what)).invalidating(severity == Severity::Critical));
     }
 }
 
 /// A load that writes, without a whole cycle of checkpoints: a part of what it caused was written after it.
-pub(super) fn checkpoints(evidence: &StageContext<'_>, out: &mut Findings) {
-    let lasted_ns = evidence.lasted_ns();
-    for database in databases(evidence) {
+fn checkpoints(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
+    let lasted_ns = stage.lasted_ns();
+    for database in databases(stage, record) {
         let (Some(checkpoints), Some(log_bytes @ LOG_LEAST..)) = (database.checkpoints, database.wal_bytes)
         else {
             continue;
@@ -108,22 +117,22 @@ pub(super) fn checkpoints(evidence: &StageContext<'_>, out: &mut Findings) {
         if checkpoints == 0 || (checkpoints == 1 && is_short) {
             let server = database.server.clone();
             let what = Found::Checkpoints { server, checkpoints, log_bytes, lasted_ns, cycle_ns };
-            out.say(evidence.about(Severity::Warning, what));
+            out.say(stage.about(Severity::Warning, What::of_engine(what)));
         }
     }
 }
 
 /// Commits that the database counted, beside those that clients know of.
-pub(super) fn commits(evidence: &StageContext<'_>, out: &mut Findings) {
-    for database in databases(evidence) {
+fn commits(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
+    for database in databases(stage, record) {
         let server = database.server.clone();
         if database.restarted {
-            let gap = evidence.longest_gap().map(|gap| (gap.from_ns, gap.to_ns));
-            out.say(evidence.about(Severity::Critical, Found::Restarted { server, gap }));
+            let gap = stage.longest_gap().map(|gap| (gap.from_ns, gap.to_ns));
+            out.say(stage.about(Severity::Critical, What::of_engine(Found::Restarted { server, gap })));
             continue;
         }
         if database.counters_reset {
-            out.say(evidence.about(Severity::Warning, Found::CountersReset { server }));
+            out.say(stage.about(Severity::Warning, What::of_engine(Found::CountersReset { server })));
             continue;
         }
         let (Some(commits), acknowledged @ 1.., true) =
@@ -132,13 +141,13 @@ pub(super) fn commits(evidence: &StageContext<'_>, out: &mut Findings) {
             continue;
         };
         let severity = if commits < acknowledged { Severity::Critical } else { Severity::Good };
-        out.say(evidence.about(severity, Found::Commits { server, commits, acknowledged }));
+        out.say(stage.about(severity, What::of_engine(Found::Commits { server, commits, acknowledged })));
     }
 }
 
 /// Statements that the planner does in another way after the load than before it.
-pub(super) fn plans(evidence: &StageContext<'_>, out: &mut Findings) {
-    for database in databases(evidence).filter(|database| !database.plans.is_empty()) {
+fn plans(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
+    for database in databases(stage, record).filter(|database| !database.plans.is_empty()) {
         let server = database.server.clone();
         let of = database.plans.len() as u64;
         let change = |one: &StatementPlan| {
@@ -147,24 +156,24 @@ pub(super) fn plans(evidence: &StageContext<'_>, out: &mut Findings) {
         };
         let changed: Vec<_> = database.plans.iter().filter_map(change).collect();
         let severity = if changed.is_empty() { Severity::Good } else { Severity::Warning };
-        out.say(evidence.about(severity, Found::Plans { server, changed, of }));
+        out.say(stage.about(severity, What::of_engine(Found::Plans { server, changed, of })));
     }
 }
 
 /// How far replicas were behind.
-pub(super) fn replicas(evidence: &StageContext<'_>, out: &mut Findings) {
-    let replicas = databases(evidence).flat_map(|database| &database.replicas);
+fn replicas(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
+    let replicas = databases(stage, record).flat_map(|database| &database.replicas);
     for lag in replicas.filter(|lag| lag.markers > 0) {
         let severity = if lag.unseen > 0 { Severity::Warning } else { Severity::Note };
-        out.say(evidence.about(severity, Found::Replica { lag: lag.clone() }));
+        out.say(stage.about(severity, What::of_engine(Found::Replica { lag: lag.clone() })));
     }
 }
 
 /// Whether what was acknowledged is there.
-pub(super) fn ledger(evidence: &StageContext<'_>, out: &mut Findings) {
-    for ledger in &evidence.proof.ledgers {
+fn ledger(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
+    for ledger in &record.ledgers {
         let relaxed = |database: &&DatabaseUse| database.server == ledger.server;
-        let settings = evidence.proof.databases.iter().filter(relaxed).flat_map(|one| &one.settings);
+        let settings = record.servers.iter().filter(relaxed).flat_map(|one| &one.settings);
         let settings = settings.filter(|setting| setting.durable == Some(false));
         let settings = settings.map(|setting| (setting.name.clone(), setting.value.clone())).collect();
         let severity = match (ledger.missing, ledger.unexpected) {
@@ -173,23 +182,23 @@ pub(super) fn ledger(evidence: &StageContext<'_>, out: &mut Findings) {
             (Some(_), _) => Severity::Critical,
         };
         let what = Found::Ledger { ledger: ledger.clone(), settings };
-        out.say(evidence.about(severity, what).invalidating(severity == Severity::Critical));
+        out.say(stage.about(severity, What::of_engine(what)).invalidating(severity == Severity::Critical));
     }
 }
 
 /// Attempts at transactions that were rolled back and made again.
-pub(super) fn aborts(evidence: &StageContext<'_>, out: &mut Findings) {
-    let aborts = &evidence.proof.aborts;
-    if evidence.measures && !aborts.is_empty() {
-        let commits = evidence.succeeded();
+fn aborts(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
+    let aborts = &record.aborts;
+    if stage.measures && !aborts.is_empty() {
+        let commits = stage.succeeded();
         let aborts = aborts.iter().map(|one| (one.fault, one.count)).collect();
-        out.say(evidence.about(Severity::Note, Found::Aborted { aborts, commits }));
+        out.say(stage.about(Severity::Note, What::of_engine(Found::Aborted { aborts, commits })));
     }
 }
 
 /// What had to hold in the data when the load was over.
-pub(super) fn checks(evidence: &StageContext<'_>, out: &mut Findings) {
-    let all = &evidence.proof.checks;
+fn checks(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
+    let all = &record.checks;
     let of = |wanted: &dyn Fn(Option<u64>) -> bool| {
         let some = all.iter().filter(|check| wanted(check.broken));
         some.map(|check| (check.holds.clone(), check.broken.unwrap_or(0))).collect::<Vec<_>>()
@@ -198,35 +207,46 @@ pub(super) fn checks(evidence: &StageContext<'_>, out: &mut Findings) {
     let unknown = of(&|rows| rows.is_none());
     let hold = of(&|rows| rows == Some(0));
     if !broken.is_empty() {
-        let finding = evidence.about(Severity::Critical, Found::Broken { checks: broken });
+        let finding = stage.about(Severity::Critical, What::of_engine(Found::Broken { checks: broken }));
         out.say(finding.invalidating(true));
     } else if !hold.is_empty() {
-        out.say(evidence.about(Severity::Good, Found::Holds { checks: hold }));
+        out.say(stage.about(Severity::Good, What::of_engine(Found::Holds { checks: hold })));
     }
     if !unknown.is_empty() {
-        out.say(evidence.about(Severity::Warning, Found::NotChecked { checks: unknown }));
+        out.say(stage.about(Severity::Warning, What::of_engine(Found::NotChecked { checks: unknown })));
     }
 }
 
 /// The databases of a stage that measures something.
-fn databases<'a>(evidence: &'a StageContext<'_>) -> impl Iterator<Item = &'a DatabaseUse> {
-    evidence.proof.databases.iter().filter(|_| evidence.measures)
+fn databases<'a>(
+    stage: &StageContext<'_>,
+    record: &'a Record,
+) -> impl Iterator<Item = &'a DatabaseUse> + use<'a> {
+    let measures = stage.measures;
+    record.servers.iter().filter(move |_| measures)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::healthy;
-    use crate::{Severity, judge};
+    use super::super::{Aborts, DataCheck, DatabaseEvidence, DatabaseSetting, LedgerUse, ReplicaLag};
+    use super::*;
+    use tidemark_judge::evidence::{install, write};
+    use tidemark_judge::{Finding, judge};
     use tidemark_measure::fault::Fault;
-    use tidemark_measure::record::{
-        Aborts, DataCheck, DatabaseSetting, DatabaseUse, DeviceUse, LedgerUse, LongestGap, Proof, ReplicaLag,
-        StatementPlan,
-    };
+    use tidemark_measure::record::{DeviceUse, LongestGap, Proof};
+    use tidemark_testing::runs::healthy;
+
+    /// A proof with this record.
+    fn proof(record: &Record) -> Option<Proof> {
+        install(&[&DatabaseEvidence]);
+        let mut proof = Proof { direct: true, ..Proof::default() };
+        write::<DatabaseEvidence>(&mut proof, record);
+        Some(proof)
+    }
 
     fn rules(database: DatabaseUse, aborts: Vec<Aborts>) -> Vec<(&'static str, String)> {
         let mut run = healthy();
-        let databases = vec![database];
-        run.stages[0].proof = Some(Proof { databases, aborts, direct: true, ..Proof::default() });
+        run.stages[0].proof = proof(&Record { servers: vec![database], aborts, ..Record::default() });
         let found = judge(&run).findings;
         found.iter().map(|finding| (finding.rule(), finding.title())).collect()
     }
@@ -263,9 +283,9 @@ mod tests {
         let of = |broken: Option<u64>| {
             let mut run = healthy();
             let checks = vec![DataCheck { server: "d".into(), holds: "it adds up".into(), broken }];
-            run.stages[0].proof = Some(Proof { checks, direct: true, ..Proof::default() });
+            run.stages[0].proof = proof(&Record { checks, ..Record::default() });
             let judgement = judge(&run);
-            let rules: Vec<_> = judgement.findings.iter().map(crate::Finding::rule).collect();
+            let rules: Vec<_> = judgement.findings.iter().map(Finding::rule).collect();
             let ours = ["data-hold", "data-broken", "data-not-checked"];
             (judgement.validity.is_valid(), rules.into_iter().find(|rule| ours.contains(rule)))
         };
@@ -328,12 +348,12 @@ mod tests {
         let mut run = healthy();
         let device = |read_bytes| DeviceUse { device: "vda".into(), read_bytes, ..DeviceUse::default() };
         let devices = device_bytes.map(device).into_iter().collect();
-        run.stages[0].proof =
-            Some(Proof { databases: vec![database], devices, direct: true, ..Proof::default() });
+        let proof = proof(&Record { servers: vec![database], ..Record::default() });
+        run.stages[0].proof = proof.map(|proof| Proof { devices, ..proof });
         let judgement = judge(&run);
         let ours =
             ["database-cache", "reads-from-page-cache", "reads-from-database-cache", "reads-not-shown"];
-        let found = judgement.findings.iter().map(crate::Finding::rule).find(|rule| ours.contains(rule));
+        let found = judgement.findings.iter().map(Finding::rule).find(|rule| ours.contains(rule));
         (found.unwrap_or_default(), judgement.validity.is_valid())
     }
 
@@ -390,11 +410,11 @@ mod tests {
         let found = |missing: Option<u64>, unexpected: Option<u64>| {
             let mut run = healthy();
             let relaxed = vec![setting("synchronous_commit", "off", Some(false))];
-            let databases = vec![DatabaseUse { settings: relaxed, ..database() }];
-            let server = databases[0].server.clone();
+            let servers = vec![DatabaseUse { settings: relaxed, ..database() }];
+            let server = servers[0].server.clone();
             let ledger = LedgerUse { server, acknowledged: 90, missing, unexpected, ..LedgerUse::default() };
             let ledgers = vec![ledger];
-            run.stages[0].proof = Some(Proof { databases, ledgers, direct: true, ..Proof::default() });
+            run.stages[0].proof = proof(&Record { servers, ledgers, ..Record::default() });
             let judgement = judge(&run);
             let ours =
                 judgement.findings.iter().find(|finding| finding.rule().starts_with("ledger")).cloned();
@@ -448,8 +468,8 @@ mod tests {
         let mut run = healthy();
         let (from_ns, to_ns) = (5_000_000_000, 5_700_000_000);
         run.stages[0].works[0].longest_gap = Some(LongestGap { from_ns, to_ns });
-        let databases = vec![DatabaseUse { restarted: true, ..database() }];
-        run.stages[0].proof = Some(Proof { databases, direct: true, ..Proof::default() });
+        let servers = vec![DatabaseUse { restarted: true, ..database() }];
+        run.stages[0].proof = proof(&Record { servers, ..Record::default() });
         let judgement = judge(&run);
         let restart =
             judgement.findings.iter().find(|finding| finding.rule() == "database-restarted").unwrap();
