@@ -1,23 +1,7 @@
 /** Made from `crates/serve/openapi.json` by `npm run types`: not to be edited. */
 
-/** How many attempts at transactions were rolled back for one reason, and made again. */
-export interface Aborts {
-  /** How many. */
-  count: number;
-  /** Why. */
-  fault: Fault;
-}
-
 /** What the answer of a query was compared with. */
 export type Answer = 'not_checked' | 'known' | 'others' | 'differs';
-
-/** Commits that took so many attempts. */
-export interface AttemptCount {
-  /** The attempts of each. */
-  attempts: number;
-  /** How many commits. */
-  commits: number;
-}
 
 /** An entry of the audit log. */
 export interface AuditRow {
@@ -148,33 +132,6 @@ export interface CheckedStage {
   works: string[];
 }
 
-/** What a work committed to a table, and what became of it. */
-export interface CommitsUse {
-  /** Commits that were acknowledged, of the whole load. */
-  acknowledged: number;
-  /** How many attempts they took, from few to many. */
-  attempts: AttemptCount[];
-  /** Workers that commit side by side. */
-  committers: number;
-  /** Whether storage heeded the condition on which versions are made, when it was asked before the load. */
-  condition: Condition;
-  history: TableHistory | null;
-  /** Attempts whose outcome the storage did not tell, so that it was looked up. */
-  looked_up: number;
-  /** Attempts that found the next version made by somebody else, those of commits that failed included. */
-  lost_races: number;
-  /** Requests of the load, by what they were for. */
-  requests: FileRequests[];
-  /** Rows of them. */
-  rows: number;
-  /** Where it is: `S3 at http://10.0.0.1:8000, bucket lake`. */
-  storage: string;
-  /** The table: `events`. */
-  table: string;
-  /** The work's name. */
-  work: string;
-}
-
 /** One operation of one load, in both groups. */
 export interface ComparedOperation {
   a: ComparedSide | null;
@@ -265,113 +222,6 @@ export interface ComparisonRow {
   ratio: number;
   /** Its unit. */
   unit: MetricUnit;
-}
-
-/** Whether storage heeds a condition of a write. */
-export type Condition = 'unknown' | 'heeded' | 'ignored';
-
-/** One cycle. */
-export interface CycleUse {
-  /** Its number, from 1; 0 is what came before the first. */
-  cycle: number;
-  found: TableState | null;
-  /** What was done in it, in order. */
-  steps: StepUse[];
-}
-
-/** The cycles of a work: rows appended and merged, queries, and at times a compaction. */
-export interface CyclesUse {
-  /** A cycle of so many ends with a compaction; `None`: none does. */
-  compact_every: number | null;
-  /** The cycles that were begun, in order. */
-  cycles: CycleUse[];
-  merge: MergeMode | null;
-  /** Where it is: `S3 at http://10.0.0.1:8000, bucket lake`. */
-  storage: string;
-  /** The table: `events`. */
-  table: string;
-  /** The work's name. */
-  work: string;
-}
-
-/** Something that had to hold in the data of a database. */
-export interface DataCheck {
-  /** How many rows broke it; `None`: that could not be found out. */
-  broken: number | null;
-  /** What had to hold, without a full stop. */
-  holds: string;
-  /** Which database. */
-  server: string;
-}
-
-/** A setting of a database. */
-export interface DatabaseSetting {
-  /** Whether commits survive a crash with it; `None`: it decides something else. */
-  durable: boolean | null;
-  /** Its name. */
-  name: string;
-  /** Its value, as the server shows it. */
-  value: string;
-}
-
-/** A database from a stage's start to its end, by its own counters, whoever caused what they count. What the server does not count, or does not show to the load's user, is `None`. */
-export interface DatabaseUse {
-  /** Transactions of the load whose commit the clients saw acknowledged, at least: an operation of several statements that is no transaction counts as one. */
-  acknowledged: number;
-  /** Bytes of a block. */
-  block_bytes: number | null;
-  /** Blocks that were. */
-  blocks_hit: number | null;
-  /** Blocks that were not in the database's own cache. */
-  blocks_read: number | null;
-  /** Blocks that sessions had to write themselves. */
-  buffers_backend: number | null;
-  /** Blocks that checkpoints wrote. */
-  buffers_checkpoint: number | null;
-  /** Bytes of its own cache. */
-  cache_bytes: number | null;
-  /** Bytes of the log after which one begins earlier. */
-  checkpoint_log_bytes: number | null;
-  /** Time after which a checkpoint begins, nanoseconds. */
-  checkpoint_timeout_ns: number | null;
-  /** Checkpoints. */
-  checkpoints: number | null;
-  /** Transactions committed. */
-  commits: number | null;
-  /** Whether `commits` covers all that was acknowledged: the server loses no counts, and they are all its own. */
-  commits_exact: boolean;
-  /** Whether its counters were set back meanwhile although it went on: nothing that it counted is then known. */
-  counters_reset: boolean;
-  /** Bytes of the database at the stage's end. */
-  data_bytes: number | null;
-  /** Deadlocks. */
-  deadlocks: number | null;
-  /** Times that a transaction waited for the lock of a row. */
-  lock_waits: number | null;
-  /** Plans of the load's statements, of those that have one: before the load, and where it is another one after it. */
-  plans: StatementPlan[];
-  /** Whether the document asks that what the load reads comes from storage. */
-  reads_storage: boolean;
-  /** Its replicas, if the document names any and the stage has a load: how far they were behind. */
-  replicas: ReplicaLag[];
-  /** Whether the server was started anew meanwhile, or recovered from a crash: nothing that it counted is then known. */
-  restarted: boolean;
-  /** Transactions rolled back. */
-  rollbacks: number | null;
-  /** What and where it is: `PostgreSQL at 10.0.0.1:5432, database bench`. */
-  server: string;
-  /** Settings that decide what survives a crash, and what storage sees. */
-  settings: DatabaseSetting[];
-  /** Whether other databases of the stage are on the same server: what counts for the server as a whole, such as its log, is then of all of them. */
-  shares_server: boolean;
-  /** Bytes of temporary files. */
-  temporary_bytes: number | null;
-  /** Its version, as it says it. */
-  version: string;
-  /** Bytes of the log that makes commits durable. */
-  wal_bytes: number | null;
-  /** Whole pages in it. */
-  wal_full_pages: number | null;
 }
 
 /** A figure of a work, by the name that its users know. */
@@ -601,28 +451,6 @@ export type FigureOf =
       };
     };
 
-/** Requests for one kind of file. */
-export interface FileRequests {
-  /** Requests that deleted files. */
-  deletes: number;
-  /** Requests of any kind that failed, but for writes whose condition did not hold. */
-  failed: number;
-  /** Which kind. */
-  file: TableFile;
-  /** Requests that asked whether a file is there. */
-  probes: number;
-  /** Bytes that they brought. */
-  read_bytes: number;
-  /** Requests that read files. */
-  reads: number;
-  /** Time of all of them, summed, nanoseconds. */
-  waited_ns: number;
-  /** Requests that wrote files. */
-  writes: number;
-  /** Bytes of them, whether or not they were accepted. */
-  written_bytes: number;
-}
-
 /** A finding in JSON: its words and its facts. */
 export interface Finding {
   /** What it means and what to do about it; may be empty. */
@@ -823,26 +651,6 @@ export interface Info {
   user: string;
   /** Tidemark's version. */
   version: string;
-}
-
-/** A ledger of acknowledged commits, compared with what a database holds when the load is over. */
-export interface LedgerUse {
-  /** Transactions whose commit was acknowledged. */
-  acknowledged: number;
-  /** Transactions of which nobody was told whether they were committed. */
-  ambiguous: number;
-  /** Of these, those that were found committed. */
-  ambiguous_committed: number;
-  /** Clients that kept it. */
-  clients: number;
-  /** Clients that miss any. */
-  clients_missing: number;
-  /** Transactions that were acknowledged, or were found committed, and are not there; `None`: the database could not be asked. */
-  missing: number | null;
-  /** Which database. */
-  server: string;
-  /** Transactions that are there although they failed; `None`: the database could not be asked. */
-  unexpected: number | null;
 }
 
 /** An event of the stream: the SSE field `event` is the variant's name, `id` counts up, `data` is the content as JSON. */
@@ -1218,9 +1026,6 @@ export interface Member {
   turn: number;
 }
 
-/** How rows of a table get new values. */
-export type MergeMode = 'copy_on_write' | 'merge_on_read';
-
 /** The unit of a metric. */
 export type MetricUnit = 'operations_per_second' | 'microseconds';
 
@@ -1299,17 +1104,7 @@ export interface Problem {
 
 /** What was done around the load so that its numbers are evidence, and what the devices counted meanwhile. */
 export interface Proof {
-  /** Attempts at transactions that were rolled back and made again. */
-  aborts: Aborts[];
   cache: Cache | null;
-  /** What had to hold in the data when the load was over. */
-  checks: DataCheck[];
-  /** Commits to tables whose history is in storage: an entry for each work. */
-  commits: CommitsUse[];
-  /** Cycles of tables that change: an entry for each work. */
-  cycles: CyclesUse[];
-  /** The databases under the load: what they are, and what they counted meanwhile. */
-  databases: DatabaseUse[];
   /** What the devices under the volumes counted from the stage's start to its end, whoever caused it. */
   devices: DeviceUse[];
   /** Whether reads and writes bypassed the page cache. */
@@ -1318,8 +1113,6 @@ export interface Proof {
   drivers: DriverIo[];
   /** Figures that the works' workloads declare. */
   figures: DeclaredFigure[];
-  /** Acknowledged commits that were looked for, database by database. */
-  ledgers: LedgerUse[];
   osds: OsdUse | null;
   own: OwnIo | null;
   /** What was done before the load, in words: `page cache of 1 volume dropped`. */
@@ -1386,28 +1179,6 @@ export interface Remark {
   note: string;
   /** Words to find it by: at most 20 of 40 characters, without commas. */
   tags: string[];
-}
-
-/** How far a replica was behind its primary, measured by a marker row: from the acknowledgement of a marker's commit to the first read on the replica that showed it, on the one clock of the process that did both. */
-export interface ReplicaLag {
-  /** Markers whose commit the primary acknowledged. */
-  markers: number;
-  /** The longest. */
-  max_ns: number;
-  /** Mean lag of markers that were seen, nanoseconds. */
-  mean_ns: number;
-  /** Their median. */
-  p50_ns: number;
-  /** Their 99th percentile. */
-  p99_ns: number;
-  /** How often the replica was asked: by as much a lag may be too long. */
-  poll_ns: number;
-  /** What and where it is, as `server` of a database. */
-  server: string;
-  /** Of these, those that the replica did not show until the load was over, and for a while after it. */
-  unseen: number;
-  /** How long the oldest of those was waited for, nanoseconds: the replica was behind by as much at least. */
-  waited_ns: number;
 }
 
 /** Numbers that another tool has worked out of samples that it did not keep whole: they count. Every field may be missing. */
@@ -1866,45 +1637,6 @@ export interface SizeCount {
   up_to_bytes: number;
 }
 
-/** What a database's planner makes of a statement, whatever its parameters: nodes, tables and indexes, without costs. */
-export interface StatementPlan {
-  /** The shape after the load if it is another one; empty if the statement has no plan any more. */
-  changed_to: string | null;
-  /** The shape of its plan before the load: `Update on bank (Index Scan on bank by bank_pkey)`. */
-  plan: string;
-  /** The statement. */
-  statement: string;
-}
-
-/** What a step does. */
-export type StepKind = 'fill' | 'ingest' | 'merge' | 'query' | 'compact';
-
-/** The operations of one kind in a cycle. */
-export interface StepUse {
-  /** Attempts at commits. */
-  attempts: number;
-  /** Those that failed. */
-  failed: number;
-  /** What they do. */
-  kind: StepKind;
-  /** What they are called: `ingest`, `totals`. */
-  name: string;
-  /** Those that succeeded. */
-  ok: number;
-  /** Of it, time until it was known which files a query reads, and how, nanoseconds. */
-  planning_ns: number;
-  /** Bytes that they read. */
-  read_bytes: number;
-  /** Requests of those that succeeded. */
-  requests: number;
-  /** Time of those that succeeded, summed, nanoseconds. */
-  took_ns: number;
-  /** Bytes that they wrote. */
-  written_bytes: number;
-  /** Of those, queries whose answer was wrong. */
-  wrong: number;
-}
-
 /** A run that nobody waits for any more, and that has not ended on a driver yet: it is given a few seconds, and its process is killed then. */
 export interface StillEnding {
   /** For how long, milliseconds. */
@@ -2000,39 +1732,6 @@ export interface Submit {
   skip_preflight?: boolean;
 }
 
-/** A kind of file that a table consists of. */
-export type TableFile = 'data' | 'deletes' | 'manifest' | 'manifest_list' | 'metadata' | 'version_hint';
-
-/** What the history of a table says after a load, version by version. */
-export interface TableHistory {
-  /** Rows that the commits it descends from say they have added, less those that they have deleted. */
-  added_rows: number;
-  /** Versions after the first that do not follow from the one before, or cannot be read. */
-  broken: number;
-  /** Versions that more than one committer was told to have made. */
-  contested: number;
-  /** The first few faults, one a line. */
-  examples: string[];
-  /** Data files that the newest version has. */
-  files: number;
-  /** Acknowledged commits that the newest version descends from. */
-  found: number;
-  /** The version that the load began with. */
-  from_version: number;
-  /** Acknowledged commits that it does not descend from: they are lost. */
-  missing: number;
-  /** Those of them that are not in storage, or are of another size. */
-  missing_files: number;
-  /** Rows of those. */
-  missing_rows: number;
-  /** Commits that it descends from and that nobody here was told of. */
-  others: number;
-  /** Rows of the data files that the newest version has, less those that the table had at first. */
-  rows: number;
-  /** The newest one. */
-  to_version: number;
-}
-
 /** A table that a work made, or found made. */
 export interface TableMade {
   /** Bytes of its files. */
@@ -2046,20 +1745,6 @@ export interface TableMade {
   /** Its name. */
   name: string;
   /** Rows that its files hold, as they were read back or as the engine counts them. */
-  rows: number;
-}
-
-/** What the current snapshot of a table consists of. */
-export interface TableState {
-  /** Bytes of data files and files of deletes. */
-  bytes: number;
-  /** Files that say which rows are deleted. */
-  delete_files: number;
-  /** Data files. */
-  files: number;
-  /** Manifests. */
-  manifests: number;
-  /** Rows, without those that are deleted. */
   rows: number;
 }
 
