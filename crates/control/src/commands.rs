@@ -1,11 +1,12 @@
 //! An arm's shell commands. They run with all rights of this process, and so only if the operator allows it.
 
 use crate::event::StopRequest;
-use crossbeam_channel::{RecvTimeoutError, Sender, unbounded};
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tidemark_measure::in_effect::InEffect;
 use tidemark_plan::evaluation::Arm;
@@ -14,6 +15,15 @@ use tidemark_plan::redact::redact;
 
 /// Lines of a failed command's output that its error shows.
 const ERROR_LINES: usize = 5;
+
+/// Lines on their way from a command that nobody has taken yet: one that prints faster than they are shown has to wait.
+const LINES_WAITING: usize = 256;
+
+/// A longer line is cut in pieces of so many bytes.
+const LINE_MOST: u64 = 64 << 10;
+
+/// How long a command may take to end after SIGTERM: what holds out longer is killed.
+const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// The exit status by which a `health` command says that data are at risk.
 const AT_RISK: i32 = 3;
@@ -161,18 +171,21 @@ fn run(
     command.args(["-c", text]).envs(variables).env("TIDEMARK_ARM", arm).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|error| failed("cannot start ", error))?;
-    let (lines_in, lines_out) = unbounded();
+    let (lines_in, lines_out) = bounded(LINES_WAITING);
     let outputs = [
         child.stdout.take().map(|output| send_lines(output, true, lines_in.clone())),
         child.stderr.take().map(|output| send_lines(output, false, lines_in)),
     ];
-    let mut last = Vec::new();
+    let mut last = VecDeque::new();
     loop {
         match lines_out.recv_timeout(Duration::from_millis(100)) {
             Ok((line, is_output)) => {
                 if !(is_output && take(&line)) {
                     progress.line(&line);
-                    last.push(line);
+                    if last.len() == ERROR_LINES {
+                        last.pop_front();
+                    }
+                    last.push_back(line);
                 }
             }
             // Background processes that it has left may hold its outputs open.
@@ -181,17 +194,29 @@ fn run(
             Err(RecvTimeoutError::Disconnected) => break,
         }
         if progress.stop_request() == StopRequest::Stop {
-            if let Some(group) = Pid::from_raw(child.id() as i32) {
-                // It may have ended by itself.
-                let _ = kill_process_group(group, Signal::TERM);
-            }
-            let _ = child.wait();
+            end(&mut child);
             return Err(ProvisionError::Stopped);
         }
     }
     drop(outputs);
     let status = child.wait().map_err(|error| failed("", error))?;
-    Ok(Ended { status, last: last.split_off(last.len().saturating_sub(ERROR_LINES)) })
+    Ok(Ended { status, last: last.into() })
+}
+
+/// Ends a command and all that it has started: politely, and by force if that does not help.
+fn end(child: &mut Child) {
+    let Some(group) = Pid::from_raw(child.id() as i32) else { return };
+    // It may have ended by itself.
+    let _ = kill_process_group(group, Signal::TERM);
+    let until = Instant::now() + END_WITHIN;
+    while child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        if Instant::now() >= until {
+            let _ = kill_process_group(group, Signal::KILL);
+            let _ = child.wait();
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// What a `health` command says: 0 well, 3 data at risk, anything else ill.
@@ -230,7 +255,7 @@ fn send_lines(
         let mut reader = BufReader::new(output);
         let mut line = Vec::new();
         // Bytes that are not UTF-8 are replaced.
-        while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+        while reader.by_ref().take(LINE_MOST).read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
             let text = String::from_utf8_lossy(&line).trim_end().to_owned();
             if lines.send((text, is_output)).is_err() {
                 return;
@@ -307,6 +332,36 @@ mod tests {
         let mut screen = Screen::default();
         assert_eq!(run_in("sleep 3 & echo up", &mut screen), Ok(Vec::new()));
         assert_eq!(screen.lines, ["up"]);
+    }
+
+    #[test]
+    fn what_ignores_a_polite_end_is_killed_with_all_that_it_has_started() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("pid");
+        let text = format!("trap '' TERM; echo $$ > '{}'; while :; do sleep 1; done", file.display());
+        /// Stops as soon as the command has begun.
+        struct Begun(std::path::PathBuf);
+        impl Progress for Begun {
+            fn line(&mut self, _: &str) {}
+            fn stop_request(&mut self) -> StopRequest {
+                let begun = std::fs::read_to_string(&self.0).is_ok_and(|text| text.ends_with('\n'));
+                if begun { StopRequest::Stop } else { StopRequest::None }
+            }
+        }
+        let ended = run(&text, "disk", &Variables::new(), &mut Begun(file.clone()), &mut |_| false);
+        assert_eq!(ended.err(), Some(ProvisionError::Stopped));
+        let pid: i32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "it is still there");
+    }
+
+    #[test]
+    fn of_much_output_the_last_lines_are_kept_and_long_ones_are_cut() {
+        let text = "head -c 300000 /dev/zero | tr '\\0' x; echo; seq 1 9; exit 1";
+        let mut screen = Screen::default();
+        let error = run_in(text, &mut screen).unwrap_err().to_string();
+        assert!(error.ends_with("5\n  6\n  7\n  8\n  9"), "{error}");
+        assert!(screen.lines.iter().all(|line| line.len() as u64 <= LINE_MOST));
+        assert_eq!(screen.lines.iter().map(|line| line.matches('x').count()).sum::<usize>(), 300_000);
     }
 
     #[test]

@@ -136,7 +136,7 @@ fn a_document_is_submitted_run_and_kept() {
     assert!(run.provenance.command.contains("w1 by anna"), "{}", run.provenance.command);
     assert!(run.provenance.document.contains("kind: embedded"));
     assert_eq!(store.matrix(10, None).unwrap().iter().filter(|row| row.stage == "s3-main").count(), 1);
-    assert_eq!(store.submissions_of_runs().unwrap().get(&run.id), Some(&first.id));
+    assert_eq!(store.submissions_of_runs(0..=u64::MAX).unwrap().get(&run.id), Some(&first.id));
     let overview = controller.overview();
     assert_eq!((overview.active.len(), overview.queue.len(), overview.recent.len()), (0, 0, 1));
     let live = controller.live(first.id).unwrap();

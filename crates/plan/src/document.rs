@@ -72,7 +72,8 @@ pub fn read(text: &str, environment: &Environment<'_>) -> Result<Read, Vec<Diagn
         return Err(vec![Diagnostic::error(0..0, "the document is empty", help)]);
     }
     if evaluation::is_evaluation(text, environment.registry) {
-        let help = "use `tidemark evaluate`, or give a document without `arms`";
+        let help =
+            "`tidemark run` and `tidemark submit` carry out evaluations; give a document without `arms` here";
         return Err(vec![Diagnostic::error(0..0, "the document is an evaluation, not a workload", help)]);
     }
     let format = environment.registry.format_of(text);

@@ -1,4 +1,4 @@
-//! A run as JSON for machines: schema 1.
+//! A run as JSON for machines: schema 2.
 //!
 //! Every number has its unit in its name: `_ns` nanoseconds, `_bytes` bytes, `_per_s` per second, `_ratio` a
 //! share of 1. Times are since the run's start, those inside a work since the work's start, those named `unix`
@@ -18,7 +18,7 @@ use tidemark_measure::record::{self, Run};
 use utoipa::ToSchema;
 
 /// The version of the form.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// A run and what was found about it.
 #[derive(Serialize, ToSchema)]
@@ -421,7 +421,7 @@ mod tests {
         let run = sample::outage();
         let judgement = tidemark_judge::judge(&run);
         let value: serde_json::Value = serde_json::from_str(&json(&run, &judgement)).unwrap();
-        assert_eq!(value["schema"], 1);
+        assert_eq!(value["schema"], 2);
         assert_eq!(value["started"], "2026-11-20T18:00:00Z");
         let work = &value["stages"][2]["works"][0];
         let tally = &run.stages[2].works[0].operations[0].tally;

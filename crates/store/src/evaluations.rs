@@ -96,7 +96,7 @@ impl Store {
                 id: unsigned(0)?,
                 name: row.get(1)?,
                 started_unix_ns: unsigned(2)?,
-                state: state_of(&row.get::<_, String>(3)?, &row.get::<_, String>(4)?),
+                state: state_of(&row.get::<_, String>(3)?, &row.get::<_, String>(4)?)?,
                 valid: row.get(5)?,
                 headline: row.get(6)?,
                 runs: unsigned(7)?,

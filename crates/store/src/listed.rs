@@ -355,7 +355,7 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<HistoryRow> {
         started_unix_ns: number("started")?.unwrap_or_default(),
         elapsed_ns: number("elapsed")?.unwrap_or_default(),
         // A run in progress whose process died is interrupted.
-        state: if state == State::Running.name() { state_of(&state, &owner).name().into() } else { state },
+        state: if state == State::Running.name() { state_of(&state, &owner)?.name().into() } else { state },
         reason: text("reason")?,
         valid: row.get("valid")?,
         headline: text("headline")?,

@@ -182,7 +182,7 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
         name: row.get(1)?,
         started_unix_ns: unsigned(2)?,
         // Runs in the table have ended, whatever their last record.
-        state: crate::store::state_of(&state, "ended 0 0"),
+        state: crate::store::state_of(&state, "ended 0 0")?,
         valid: row.get(4)?,
         stage: row.get(5)?,
         work: row.get(6)?,

@@ -301,6 +301,12 @@ impl Store {
         self.summaries("ORDER BY id DESC", [])
     }
 
+    /// The newest runs before a number, as [`list`](Self::list) has them.
+    pub fn list_before(&self, before: Option<u64>, most: u64) -> Result<Vec<RunSummary>, StoreError> {
+        let before = before.map_or(i64::MAX, signed);
+        self.summaries("WHERE id < ? ORDER BY id DESC LIMIT ?", [before, signed(most)])
+    }
+
     /// One run as it stands in the list.
     pub fn summary(&self, id: u64) -> Result<RunSummary, StoreError> {
         self.summaries("WHERE id = ?", [signed(id)])?.pop().ok_or_else(|| self.no_such_run(id))
@@ -313,7 +319,7 @@ impl Store {
         );
         let summary = |row: &rusqlite::Row<'_>| {
             let unsigned = |column| row.get::<_, i64>(column).map(|number| number as u64);
-            let state = state_of(&row.get::<_, String>(4)?, &row.get::<_, String>(5)?);
+            let state = state_of(&row.get::<_, String>(4)?, &row.get::<_, String>(5)?)?;
             Ok(RunSummary {
                 id: unsigned(0)?,
                 name: row.get(1)?,
@@ -459,12 +465,19 @@ pub(crate) fn signed(number: u64) -> i64 {
 }
 
 /// A stored state. `running` holds only as long as the owner lives.
-pub(crate) fn state_of(name: &str, owner: &str) -> State {
+///
+/// # Errors
+/// When there is no such state.
+pub(crate) fn state_of(name: &str, owner: &str) -> rusqlite::Result<State> {
     let states = [State::Waiting, State::Running, State::Completed, State::Failed, State::Interrupted];
     match states.into_iter().find(|state| state.name() == name) {
-        Some(State::Running) if !owner::lives(owner) => State::Interrupted,
-        Some(state) => state,
-        None => State::Interrupted,
+        Some(State::Running) if !owner::lives(owner) => Ok(State::Interrupted),
+        Some(state) => Ok(state),
+        None => Err(rusqlite::Error::FromSqlConversionFailure(
+            0,
+            rusqlite::types::Type::Text,
+            format!("`{name}` is no state of a run that this version knows").into(),
+        )),
     }
 }
 

@@ -166,11 +166,15 @@ impl Store {
         found.map_err(|error| self.trouble(error))?.ok_or_else(|| self.no_such_submission(id))
     }
 
-    /// The submission of every run that came from one.
-    pub fn submissions_of_runs(&self) -> Result<BTreeMap<u64, u64>, StoreError> {
-        let sql = "SELECT run, id FROM submissions WHERE run IS NOT NULL";
+    /// The submission of every run of these numbers that came from one.
+    pub fn submissions_of_runs(
+        &self,
+        runs: std::ops::RangeInclusive<u64>,
+    ) -> Result<BTreeMap<u64, u64>, StoreError> {
+        let sql = "SELECT run, id FROM submissions WHERE run BETWEEN ? AND ?";
         let pair = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64));
-        Ok(self.rows(sql, [], pair)?.into_iter().collect())
+        let ends = [runs.start(), runs.end()].map(|run| signed(*run));
+        Ok(self.rows(sql, ends, pair)?.into_iter().collect())
     }
 
     fn no_such_submission(&self, id: u64) -> StoreError {
@@ -248,7 +252,7 @@ mod tests {
         };
         store.keep_submission(&own).unwrap();
         assert_eq!(store.submission(own.id).unwrap(), own);
-        assert_eq!(store.submissions_of_runs().unwrap(), BTreeMap::from([(run, own.id)]));
+        assert_eq!(store.submissions_of_runs(0..=u64::MAX).unwrap(), BTreeMap::from([(run, own.id)]));
         store.delete(run).unwrap();
         assert_eq!(store.submission(own.id).unwrap().run, None, "the run was deleted");
     }

@@ -100,6 +100,28 @@ fn seconds_come_back_in_order_and_parts_add_up() {
 }
 
 #[test]
+fn a_state_that_nobody_knows_is_an_error() {
+    let (_directory, path, mut store) = new();
+    store.begin(&begun("later")).unwrap();
+    sql(&path, "UPDATE runs SET state = 'paused'");
+    let error = store.list().unwrap_err().to_string();
+    assert!(error.contains("`paused` is no state of a run that this version knows"), "{error}");
+}
+
+#[test]
+fn runs_are_listed_in_pages_before_a_number() {
+    let (_directory, _, mut store) = new();
+    let ids: Vec<u64> = (0..5).map(|_| store.begin(&begun("x")).unwrap()).collect();
+    let page = |before, most| {
+        let runs = store.list_before(before, most).unwrap();
+        runs.iter().map(|run| run.id).collect::<Vec<_>>()
+    };
+    assert_eq!(page(None, 2), [ids[4], ids[3]]);
+    assert_eq!(page(Some(ids[3]), 2), [ids[2], ids[1]]);
+    assert_eq!(page(Some(ids[0]), 2), [0; 0]);
+}
+
+#[test]
 fn a_run_whose_process_died_is_interrupted_and_keeps_what_was_measured() {
     let (_directory, path, mut store) = new();
     let id = store.begin(&begun("crashed")).unwrap();

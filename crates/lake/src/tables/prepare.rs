@@ -10,7 +10,7 @@ use crate::tables::trino::{self, Generator, Schema};
 use crate::tables::{embedded, storage};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tidemark_analytics::job::{By, Cache, DataFusion, Engine, Job, Purpose, Queries, Storage, Target, Trino};
 use tidemark_load::work::Share;
 use tidemark_measure::record::{CacheLayer, DeclaredFigure, FigureOf, Note, Proof, TablesMade, TablesUse};
@@ -50,6 +50,8 @@ struct Doing {
     books: Arc<Books>,
     /// Bytes of the files that its queries read.
     data_bytes: Option<u64>,
+    /// Why files were not dropped from the page cache before each query, as they were to be.
+    not_dropped: Arc<OnceLock<String>>,
 }
 
 /// DataFusion's default limit of footers that it keeps (`datafusion.runtime.metadata_cache_limit`); bytes.
@@ -122,6 +124,7 @@ impl Ready {
         };
         let schema = trino::schema(&job.target, &job.data, compression)?;
         let books = Arc::new(Books::default());
+        let not_dropped = Arc::new(OnceLock::new());
         // What Trino reads and writes does not go through here.
         let by_trino = job.target.trino().is_some() && !matches!(job.purpose, Purpose::Make { .. });
         let client = opened.client().filter(|_| !by_trino);
@@ -175,13 +178,20 @@ impl Ready {
                 let mut runner = Runner::new(queries, &job.data, dialect, streams, Arc::clone(&books));
                 if let (Some(Cache::Cold), Some(directory)) = (queries.cache, &opened.directory) {
                     let files = on_disk(directory, &found.files);
-                    runner = runner.cooled(move || files.iter().for_each(|file| drop_pages(file)));
+                    let failure = Arc::clone(&not_dropped);
+                    runner = runner.cooled(move || {
+                        for (file, error) in
+                            files.iter().filter_map(|file| Some((file, drop_pages(file).err()?)))
+                        {
+                            failure.get_or_init(|| format!("{}: {error}", file.display()));
+                        }
+                    });
                 }
                 let sessions = TaskSessions::new(Arc::new(runner), runtime, client);
                 (Carrier::Sessions(Box::new(sessions)), Some(data_bytes))
             }
         };
-        self.stage.push(Doing { work: work.name.clone(), job, lake, schema, books, data_bytes });
+        self.stage.push(Doing { work: work.name.clone(), job, lake, schema, books, data_bytes, not_dropped });
         Ok(carrier)
     }
 
@@ -233,7 +243,7 @@ impl Ready {
             (Purpose::Query(queries), _) => {
                 books.put_queries(used);
                 used.declared_cache = queries.cache.map_or("", Cache::name).to_owned();
-                used.caches = layers(job, queries);
+                used.caches = layers(job, queries, doing.not_dropped.get().map(String::as_str));
             }
             (Purpose::Generate { .. }, None) | (Purpose::Remove, _) => {}
         }
@@ -410,7 +420,7 @@ fn clear(
 }
 
 /// The layers that may have had the data in memory.
-fn layers(job: &Job, queries: &Queries) -> Vec<CacheLayer> {
+fn layers(job: &Job, queries: &Queries, not_dropped: Option<&str>) -> Vec<CacheLayer> {
     let own = match &job.target.engine {
         Engine::DataFusion(engine) => CacheLayer {
             layer: "footers of files, kept by the query engine".into(),
@@ -435,12 +445,12 @@ fn layers(job: &Job, queries: &Queries) -> Vec<CacheLayer> {
             }
             .into(),
             bytes: Some(memory()).filter(|bytes| *bytes > 0),
-            state: match queries.cache {
-                Some(Cache::Cold) => "files dropped before every query",
-                _ => "as it was",
-            }
-            .into(),
-            is_dropped: queries.cache == Some(Cache::Cold),
+            state: match (queries.cache, not_dropped) {
+                (Some(Cache::Cold), None) => "files dropped before every query".into(),
+                (Some(Cache::Cold), Some(why)) => format!("could not be dropped: {why}"),
+                _ => "as it was".into(),
+            },
+            is_dropped: queries.cache == Some(Cache::Cold) && not_dropped.is_none(),
             holds_data: true,
         },
         Storage::Objects { .. } => CacheLayer {
@@ -466,8 +476,10 @@ fn on_disk(directory: &Path, files: &[File]) -> Vec<PathBuf> {
 }
 
 /// Drops a file's pages from the page cache. One that is gone has none.
-fn drop_pages(path: &Path) {
-    if let Ok(file) = fs::File::open(path) {
-        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+fn drop_pages(path: &Path) -> std::io::Result<()> {
+    match fs::File::open(path) {
+        Ok(file) => Ok(rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
 }

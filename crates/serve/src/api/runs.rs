@@ -31,6 +31,9 @@ pub(super) struct Listed {
     name: Option<String>,
 }
 
+/// Runs that are in memory at once while the wanted ones are looked for.
+const PAGE: u64 = 1000;
+
 /// Lists stored runs, newest first.
 #[utoipa::path(get, path = "/runs", operation_id = "list_runs", tag = "results", params(Listed), responses((status = 200, body = Vec<RunRow>)))]
 pub(super) async fn list(
@@ -43,10 +46,17 @@ pub(super) async fn list(
     let wanted = name.unwrap_or_default().to_lowercase();
     let rows = app.with_controller(move |controller| {
         let store = controller.store()?;
-        let submissions = store.submissions_of_runs()?;
-        let runs = store.list()?.into_iter().filter(|run| before.is_none_or(|before| run.id < before));
-        let named = runs.filter(|run| wanted.is_empty() || run.name.to_lowercase().contains(&wanted));
-        Ok(named.take(limit).map(|run| row(submissions.get(&run.id).copied(), run)).collect())
+        let is_wanted = |run: &RunSummary| wanted.is_empty() || run.name.to_lowercase().contains(&wanted);
+        let (mut rows, mut before) = (Vec::new(), before);
+        while rows.len() < limit {
+            let page = store.list_before(before, PAGE)?;
+            let (Some(newest), Some(oldest)) = (page.first(), page.last()) else { break };
+            let submissions = store.submissions_of_runs(oldest.id..=newest.id)?;
+            before = Some(oldest.id);
+            let named = page.into_iter().filter(is_wanted).take(limit - rows.len());
+            rows.extend(named.map(|run| row(submissions.get(&run.id).copied(), run)));
+        }
+        Ok(rows)
     });
     Ok(Reply(rows.await?))
 }

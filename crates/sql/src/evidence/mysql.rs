@@ -81,8 +81,10 @@ pub(super) fn describe(admin: &mut Admin, used: &mut DatabaseUse) -> Result<(), 
     let number = |text: Option<String>| text.and_then(|text| text.parse().ok());
     used.block_bytes = number(admin.value("SELECT @@global.innodb_page_size")?);
     used.cache_bytes = number(admin.value("SELECT @@global.innodb_buffer_pool_size")?);
-    // MySQL shows sizes as they were up to a day ago, unless it is told not to; MariaDB knows no such setting.
-    let _ = admin.run("SET SESSION information_schema_stats_expiry = 0");
+    // MySQL shows sizes as they were up to a day ago, unless this is 0; MariaDB has no such setting.
+    if !admin.query("SHOW VARIABLES LIKE 'information_schema_stats_expiry'")?.is_empty() {
+        admin.run("SET SESSION information_schema_stats_expiry = 0")?;
+    }
     used.data_bytes = number(admin.value(
         "SELECT CAST(sum(data_length + index_length) AS unsigned) FROM information_schema.tables WHERE table_schema = database()",
     )?);
