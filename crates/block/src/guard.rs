@@ -79,7 +79,7 @@ pub enum GuardError {
     },
     /// It is not what was examined before the run, and not free either.
     #[error(
-        "{path} is not what was examined before the run ({was}), but {is}: {reason}; nothing was written there. Find out who changed it, and \
+        "{path} is not what was examined before the run ({was}), but {is}: {reason}; it was left as it is. Find out who changed it, and \
          start the run again"
     )]
     Changed {
