@@ -129,7 +129,8 @@ impl Engine for Blocks {
     }
 
     fn open_files(&self, work: &Work) -> u64 {
-        work.job.get::<Job>().map_or(0, |job| job.volumes.len() as u64)
+        // The one that is examined, and the one that is loaded.
+        work.job.get::<Job>().map_or(0, |job| 2 * job.volumes.len() as u64)
     }
 
     fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {

@@ -2,10 +2,11 @@
 
 use crate::content::journal::{self, End};
 use crate::content::table::{Table, UNIT};
+use crate::identity::Identity;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 use tidemark_measure::rng::mix;
@@ -24,6 +25,8 @@ pub struct DataSet {
     notes: Mutex<Vec<String>>,
     /// The files of this machine that may be opened.
     access: Access,
+    /// What was examined at the paths of volumes that are changed or removed.
+    examined: Mutex<BTreeMap<PathBuf, Identity>>,
 }
 
 impl DataSet {
@@ -39,6 +42,7 @@ impl DataSet {
             tables: verify_tables.then(Mutex::default),
             notes: Mutex::default(),
             access: Access::own(),
+            examined: Mutex::default(),
         }
     }
 
@@ -50,6 +54,16 @@ impl DataSet {
     /// The files of this machine that may be opened.
     pub(crate) fn access(&self) -> &Access {
         &self.access
+    }
+
+    /// Keeps in mind what was examined at a path: nothing else is changed or removed there.
+    pub(crate) fn expect(&self, path: &Path, examined: Identity) {
+        locked(&self.examined).insert(path.to_owned(), examined);
+    }
+
+    /// What was examined at a path; `None`: nobody has examined anything.
+    pub(crate) fn examined(&self, path: &Path) -> Option<Identity> {
+        locked(&self.examined).get(path).cloned()
     }
 
     /// Deviations from the request that are not errors, in whole sentences: buffers that could not be

@@ -11,7 +11,11 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When it cannot be opened, or is no block device.
 pub fn size(path: &Path) -> io::Result<u64> {
-    let mut file = File::open(path)?;
+    size_of(&File::open(path)?)
+}
+
+/// Bytes of an open block device.
+pub(crate) fn size_of(mut file: &File) -> io::Result<u64> {
     if !file.metadata()?.file_type().is_block_device() {
         return Err(io::Error::other("not a block device"));
     }

@@ -105,8 +105,8 @@ impl OsdCounters {
 pub struct Program {
     /// What it is and where, for people.
     pub description: String,
-    /// Carries out one work on volumes.
-    pub process: Arc<dyn Process>,
+    /// Makes of it what carries out one work on volumes, and writes to no devices but those with these numbers (`st_rdev`).
+    pub process: Box<dyn FnOnce(Vec<u64>) -> Arc<dyn Process>>,
 }
 
 #[cfg(test)]

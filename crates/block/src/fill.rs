@@ -26,22 +26,6 @@ pub fn filled(job: &Job, volume: &Volume) -> bool {
     looks_filled(job, volume).unwrap_or(false)
 }
 
-/// Makes a volume's file, if it is not there or too short. Volumes that are no files are left alone.
-///
-/// # Errors
-/// When the file cannot be created, with the reason.
-pub fn claim(volume: &Volume) -> Result<(), String> {
-    let Place::File(path) = &volume.place else { return Ok(()) };
-    let make = || {
-        let file = File::options().write(true).create(true).truncate(false).open(path)?;
-        if file.metadata()?.len() < volume.size {
-            file.set_len(volume.size)?;
-        }
-        std::io::Result::Ok(())
-    };
-    make().map_err(|error| format!("cannot create {}: {error}", path.display()))
-}
-
 /// Whether a volume of `size` bytes seems to be filled with stamped content, by its beginning and its end: a prefill that
 /// was interrupted has no end. What fio writes has no stamps.
 pub(crate) fn is_filled(path: &Path, size: u64) -> bool {
@@ -69,7 +53,7 @@ fn looks_filled(job: &Job, volume: &Volume) -> Option<bool> {
     }
     let is_file = matches!(volume.place, Place::File(_));
     // What somebody else wrote to it need not lie where the samples are.
-    if is_file && owner::of_file(path) != Owner::Ours {
+    if is_file && !matches!(owner::of_open(&file), Owner::Ours { .. }) {
         return Some(false);
     }
     // File systems that know no holes say that the first one is at the end.

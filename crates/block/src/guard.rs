@@ -5,17 +5,20 @@ use crate::external::Image;
 use crate::holders::{self, User};
 use crate::identity::Identity;
 use crate::job::{Place, Volume};
+use crate::mark::Mark;
 use crate::owner::{self, Owner, is_free};
 use crate::signature::{self, HEAD};
 use crate::stack::Stack;
 use crate::{device, volume};
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::{Access, Mode, OFlags, access, fstat, open, statvfs};
 use rustix::io::Errno;
 use std::fs::{self, File, Metadata};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use tidemark_measure::units::binary_bytes;
+use tidemark_plan::policy;
 
 /// What a plan does to a volume that could lose something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +77,21 @@ pub enum GuardError {
         /// What the plan does to it.
         intent: Intent,
     },
+    /// It is not what was examined before the run, and not free either.
+    #[error(
+        "{path} is not what was examined before the run ({was}), but {is}: {reason}; it was left as it is. Find out who changed it, and \
+         start the run again"
+    )]
+    Changed {
+        /// As the document names it.
+        path: String,
+        /// What was examined.
+        was: String,
+        /// What is there now.
+        is: String,
+        /// Why that is not used in its place.
+        reason: String,
+    },
     /// It cannot be used at all.
     #[error("{path} {reason}")]
     Unusable {
@@ -91,13 +109,7 @@ pub enum GuardError {
 /// # Errors
 /// When the volume is of the wrong kind, out of reach or too small, or when the plan would destroy something.
 pub fn check(volume: &Volume, intent: Intent, allow: &[PathBuf]) -> Result<String, GuardError> {
-    let path = volume::path(volume)
-        .map_err(|error| GuardError::Unusable { path: volume.name(), reason: error.to_string() })?;
-    let subject = Subject { path, size: volume.size, intent, allowed: is_allowed(volume, allow) };
-    match &volume.place {
-        Place::Device(_) => subject.check_device(),
-        _ => subject.check_file(),
-    }
+    Ok(Subject::open(volume, intent, &policy::Access::own())?.examine(is_allowed(volume, allow))?.description)
 }
 
 /// The same for an image of a Ceph cluster, of which this was found.
@@ -135,8 +147,24 @@ pub fn check_users(volume: &Volume, intent: Intent, allow: &[PathBuf]) -> Result
     if !intent.destroys() || is_allowed(volume, allow) {
         return Ok(());
     }
-    Subject { path, size: volume.size, intent, allowed: false }.check_users()
+    find_user(path, false).map_or(Ok(()), |user| {
+        Err(GuardError::InUse { path: volume.name(), reason: user.to_string(), intent })
+    })
 }
+
+/// Who uses the file or device at a path. With `is_held`, this process has the device open exclusively.
+fn find_user(path: &Path, is_held: bool) -> Option<User> {
+    let stack = Stack::new();
+    let Some(Identity::Device(number)) = Identity::of(path) else {
+        return holders::of_file(&stack, path);
+    };
+    // The path may be the only one that this process has.
+    let is_busy = || matches!(open(path, EXCLUSIVE, Mode::empty()), Err(Errno::BUSY));
+    holders::of_device(&stack, number, is_held).or_else(|| (!is_held && is_busy()).then_some(User::EXCLUSIVE))
+}
+
+/// How a device is opened by somebody who wants to be the only one: nobody can mount it or make a file system on it then.
+const EXCLUSIVE: OFlags = OFlags::RDONLY.union(OFlags::EXCL).union(OFlags::CLOEXEC);
 
 /// Whether the user has given up what a volume holds: its name stands in the list exactly as in the document.
 pub fn is_allowed(volume: &Volume, allow: &[PathBuf]) -> bool {
@@ -147,119 +175,182 @@ pub fn is_allowed(volume: &Volume, allow: &[PathBuf]) -> bool {
 /// Why nothing can be written to a file, whoever its owner.
 const READ_ONLY: &str = "its file system is mounted read-only; mount it for writing, or use another place";
 
+/// What to do where a file may not be opened.
+const FILE_ACCESS: &str = "grant access, or run as root";
+
 /// What to do where a device may not be opened.
 const DEVICE_ACCESS: &str =
     "grant access, or run as root (a driver pod: `user: root` under `drivers: {kubernetes: ...}`)";
 
-struct Subject<'a> {
+/// A volume that is examined. It is opened once, and all that is found out is found out of what is open: a path may lead elsewhere later.
+pub(crate) struct Subject<'a> {
     path: &'a Path,
     size: u64,
     intent: Intent,
-    allowed: bool,
+    /// `None`: there is no such file.
+    file: Option<File>,
+    /// Whether it is a device, which this process has open exclusively.
+    is_held: bool,
 }
 
-impl Subject<'_> {
-    fn check_file(&self) -> Result<String, GuardError> {
-        let found = match fs::metadata(self.path) {
-            Ok(found) => Some(found),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(self.unusable(format!("cannot be read: {error}"))),
+/// What an examination found that nothing speaks against.
+pub(crate) struct Passed {
+    /// For the report: path, kind, size, device.
+    pub(crate) description: String,
+    /// Whether a file holds nothing but zeroes and Tidemark's own content, as far as is known.
+    pub(crate) is_stamped: bool,
+}
+
+impl<'a> Subject<'a> {
+    /// Opens a file or device. A device that something would be done to is opened exclusively if nobody uses it.
+    pub(crate) fn open(
+        volume: &'a Volume,
+        intent: Intent,
+        access: &policy::Access,
+    ) -> Result<Self, GuardError> {
+        let path = path_of(volume)?;
+        let subject = Self { path, size: volume.size, intent, file: None, is_held: false };
+        let is_file = matches!(volume.place, Place::File(_));
+        let found = match fs::metadata(path) {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_file => return Ok(subject),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(subject.unusable("does not exist: no such device"));
+            }
+            Err(error) => return Err(subject.unusable(format!("cannot be read: {error}"))),
         };
-        let Some(found) = found else {
+        subject.check_kind(&found, is_file)?;
+        subject.check_access(if is_file { FILE_ACCESS } else { DEVICE_ACCESS })?;
+        let unusable = |error: io::Error| subject.unusable(format!("cannot be opened: {error}"));
+        let open = |flags: OFlags| access.open(path, flags, Mode::empty());
+        let held = match intent.destroys() && !is_file {
+            true => open(EXCLUSIVE).ok(),
+            false => None,
+        };
+        let is_held = held.is_some();
+        let file = match held {
+            Some(file) => file,
+            // What became a pipe meanwhile does not make this wait.
+            None => open(OFlags::RDONLY | OFlags::NONBLOCK).map_err(unusable)?,
+        };
+        let found = file.metadata().map_err(unusable)?;
+        subject.check_kind(&found, is_file)?;
+        Ok(Self { file: Some(file), is_held, ..subject })
+    }
+
+    /// A device that is open already.
+    pub(crate) fn held(
+        volume: &'a Volume,
+        intent: Intent,
+        file: File,
+        is_held: bool,
+    ) -> Result<Self, GuardError> {
+        Ok(Self { path: path_of(volume)?, size: volume.size, intent, file: Some(file), is_held })
+    }
+
+    /// What it is; of a file that does not exist, what it will be.
+    pub(crate) fn identity(&self) -> Result<Identity, GuardError> {
+        let found = match &self.file {
+            Some(file) => Identity::of_open(file).ok(),
+            None => Identity::of(self.path).filter(|found| !found.exists()),
+        };
+        found.ok_or_else(|| self.unusable("changed while it was examined: start the run again"))
+    }
+
+    /// What is open, and whether exclusively.
+    pub(crate) fn into_file(self) -> (Option<File>, bool) {
+        (self.file, self.is_held)
+    }
+
+    /// Looks at it as if for the first time. `allowed`: the user has given up what it holds.
+    pub(crate) fn examine(&self, allowed: bool) -> Result<Passed, GuardError> {
+        let Some(file) = &self.file else {
             let directory = self.check_directory()?;
             self.check_space(directory, 0)?;
-            return Ok(self.describe_file(directory, "new file"));
+            return Ok(Passed { description: self.describe_file(directory, "new file"), is_stamped: true });
         };
-        let kind = found.file_type();
-        if kind.is_dir() {
-            return Err(self.unusable("is a directory: use a file in it"));
+        let found = file.metadata().map_err(|error| self.unreadable(&error))?;
+        if found.file_type().is_block_device() {
+            return self.examine_device(file, &found, allowed);
         }
-        if kind.is_block_device() {
-            return Err(self.unusable("is a block device: use `kind: device`, not `kind: file`"));
-        }
-        if !kind.is_file() {
-            return Err(self.unusable("is neither a file nor a block device"));
-        }
-        self.check_access("grant access, or run as root")?;
-        if self.intent.destroys() && !self.allowed {
-            self.check_users()?;
+        let mut is_stamped = false;
+        if self.intent.destroys() && !allowed {
+            self.check_users(file)?;
             // Whoever made the file, it now holds data.
-            let head = self.read(0, found.len().min(HEAD as u64))?;
-            if let (false, Some(what)) = (is_free(&head, 0), signature::at_start(&head)) {
+            if let Some(what) = signature_of(file).map_err(|error| self.unreadable(&error))? {
                 return Err(self.precious(format!("it holds {what}")));
             }
-            let owner = owner::of_file(self.path);
-            if let (Owner::Foreign(reason), false) = (owner, is_blank(self.path, found.len())) {
-                return Err(self.precious(reason));
-            }
+            is_stamped = match owner::of_open(file) {
+                Owner::Ours { is_stamped } => is_stamped,
+                Owner::Foreign(_) if is_blank(file, found.len()) => true,
+                Owner::Foreign(reason) => return Err(self.precious(reason)),
+            };
         }
         if self.intent.writes {
             self.check_space(self.path, found.blocks().saturating_mul(512))?;
         }
-        Ok(self.describe_file(self.path, "file"))
+        Ok(Passed { description: self.describe_file(self.path, "file"), is_stamped })
     }
 
-    fn check_device(&self) -> Result<String, GuardError> {
-        let found = fs::metadata(self.path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => self.unusable("does not exist: no such device"),
-            _ => self.unusable(format!("cannot be read: {error}")),
-        })?;
-        if !found.file_type().is_block_device() {
-            return Err(self.unusable("is not a block device: use `kind: file`"));
-        }
-        self.check_access(DEVICE_ACCESS)?;
+    fn examine_device(&self, file: &File, found: &Metadata, allowed: bool) -> Result<Passed, GuardError> {
         let size =
-            device::size(self.path).map_err(|error| self.unusable(format!("cannot be opened: {error}")))?;
+            device::size_of(file).map_err(|error| self.unusable(format!("cannot be opened: {error}")))?;
         if size < self.size {
             return Err(self.unusable(format!(
                 "is too small: it has {size} bytes and {} are required; lower `size`",
                 self.size
             )));
         }
-        if self.intent.destroys() && !self.allowed {
-            self.check_users()?;
-            self.check_content(&found, size)?;
+        if self.intent.destroys() && !allowed {
+            self.check_users(file)?;
+            self.check_content(file, found.rdev(), size)?;
         }
-        Ok(self.describe_device(size))
+        Ok(Passed { description: self.describe_device(size), is_stamped: false })
+    }
+
+    /// Looks at what this run has changed before, for what others did to it since. `known`: the signature that it had then.
+    pub(crate) fn examine_changed(&self, known: Option<&'static str>) -> Result<(), GuardError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        self.check_users(file)?;
+        if Mark::of(file) == Some(Mark::Void) {
+            return Err(self.precious("another program wrote to it after this run's last stage on it".into()));
+        }
+        match signature_of(file).map_err(|error| self.unreadable(&error))? {
+            Some(what) if known != Some(what) => Err(self.precious(format!("it now holds {what}"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_kind(&self, found: &Metadata, is_file: bool) -> Result<(), GuardError> {
+        let kind = found.file_type();
+        let reason = match is_file {
+            false if kind.is_block_device() => return Ok(()),
+            false => "is not a block device: use `kind: file`",
+            true if kind.is_dir() => "is a directory: use a file in it",
+            true if kind.is_block_device() => "is a block device: use `kind: device`, not `kind: file`",
+            true if kind.is_file() => return Ok(()),
+            true => "is neither a file nor a block device",
+        };
+        Err(self.unusable(reason))
     }
 
     /// Refuses a file or device that is in use.
-    fn check_users(&self) -> Result<(), GuardError> {
-        let stack = Stack::new();
-        let user = match Identity::of(self.path) {
-            // The path may be the only one that this process has.
-            Some(Identity::Device(number)) => {
-                holders::of_device(&stack, number).or_else(|| User::of_exclusive(self.path))
-            }
-            _ => holders::of_file(&stack, self.path),
-        };
-        user.map_or(Ok(()), |user| Err(self.in_use(user.to_string())))
+    fn check_users(&self, file: &File) -> Result<(), GuardError> {
+        let this = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        find_user(&this, self.is_held).map_or(Ok(()), |user| Err(self.in_use(user.to_string())))
     }
 
     /// Refuses a device that holds anything but zeroes and Tidemark's content, as far as it is looked at.
-    fn check_content(&self, found: &Metadata, size: u64) -> Result<(), GuardError> {
+    fn check_content(&self, file: &File, number: u64, size: u64) -> Result<(), GuardError> {
         let stack = Stack::new();
-        if let Some(part) = stack.partitions(found.rdev()).first() {
+        if let Some(part) = stack.partitions(number).first() {
             return Err(self.precious(format!("it has partitions ({} is the first)", stack.name(*part))));
         }
-        let head = self.read(0, size.min(HEAD as u64))?;
-        let from = size.saturating_sub(HEAD as u64);
-        let tail = self.read(from, size - from)?;
-        if let Some(what) = signature::at_start(&head).or_else(|| signature::at_end(&tail)) {
+        if let Some(what) = signature_of(file).map_err(|error| self.unreadable(&error))? {
             return Err(self.precious(format!("it holds {what}")));
         }
-        let survey = File::open(self.path).and_then(|file| owner::survey(&file, size, owner::PARTS));
-        let survey = survey.map_err(|error| self.unusable(format!("cannot be read: {error}")))?;
-        if let Some(reason) = survey.reason() {
-            return Err(self.precious(reason));
-        }
-        Ok(())
-    }
-
-    fn read(&self, offset: u64, length: u64) -> Result<Vec<u8>, GuardError> {
-        let mut bytes = vec![0; length as usize];
-        let read = File::open(self.path).and_then(|file| file.read_exact_at(&mut bytes, offset));
-        read.map(|()| bytes).map_err(|error| self.unusable(format!("cannot be read: {error}")))
+        let survey = owner::survey(file, size, owner::PARTS).map_err(|error| self.unreadable(&error))?;
+        survey.reason().map_or(Ok(()), |reason| Err(self.precious(reason)))
     }
 
     /// The directory that a new file would be made in, which must exist and be writable.
@@ -339,13 +430,42 @@ impl Subject<'_> {
     fn unusable(&self, reason: impl Into<String>) -> GuardError {
         GuardError::Unusable { path: self.name(), reason: reason.into() }
     }
+
+    fn unreadable(&self, error: &io::Error) -> GuardError {
+        self.unusable(format!("cannot be read: {error}"))
+    }
+}
+
+fn path_of(volume: &Volume) -> Result<&Path, GuardError> {
+    volume::path(volume)
+        .map_err(|error| GuardError::Unusable { path: volume.name(), reason: error.to_string() })
+}
+
+fn read(file: &File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, offset)?;
+    Ok(bytes)
+}
+
+/// What the first and the last bytes of a device, or the first of a file, are known to be part of. Tidemark's own content is nothing.
+pub(crate) fn signature_of(file: &File) -> io::Result<Option<&'static str>> {
+    let found = fstat(file)?;
+    let is_device = device::is_device(&found);
+    let size = if is_device { device::size_of(file)? } else { found.st_size.unsigned_abs() };
+    let head = read(file, 0, size.min(HEAD as u64))?;
+    let at_start = signature::at_start(&head).filter(|_| !is_free(&head, 0));
+    if at_start.is_some() || !is_device {
+        return Ok(at_start);
+    }
+    let from = size.saturating_sub(HEAD as u64);
+    let tail = read(file, from, size - from)?;
+    Ok(signature::at_end(&tail).filter(|_| !is_free(&tail, from)))
 }
 
 /// Whether a file has never been written to: it is empty, or all of it is a hole. A prefill that was interrupted early leaves such.
-fn is_blank(path: &Path, length: u64) -> bool {
+fn is_blank(file: &File, length: u64) -> bool {
     use rustix::fs::{SeekFrom, seek};
-    let Ok(file) = File::open(path) else { return false };
-    length == 0 || seek(&file, SeekFrom::Data(0)) == Err(rustix::io::Errno::NXIO)
+    length == 0 || seek(file, SeekFrom::Data(0)) == Err(Errno::NXIO)
 }
 
 /// The disk under a path in words: `vda (virtio, mq-deadline, not rotational)`.

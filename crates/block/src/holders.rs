@@ -1,6 +1,7 @@
 //! Who uses a block device or a file: mounts, swap, other devices, programs; at any height of the [`Stack`] in which data are shared.
 
 use crate::identity::Identity;
+use crate::mounts::Layered;
 use crate::stack::Stack;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -41,11 +42,7 @@ enum How {
 
 impl User {
     /// Of a device that somebody has opened and wants to be the only one: a mount in another namespace, a server's store.
-    pub(crate) fn of_exclusive(device: &Path) -> Option<Self> {
-        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
-        let is_refused = matches!(open(device, flags, Mode::empty()), Err(Errno::BUSY));
-        is_refused.then_some(Self { used: Used::Itself, how: How::Exclusively })
-    }
+    pub(crate) const EXCLUSIVE: Self = Self { used: Used::Itself, how: How::Exclusively };
 }
 
 impl fmt::Display for User {
@@ -66,20 +63,33 @@ impl fmt::Display for User {
     }
 }
 
-/// Who uses a file; the first that is found.
-pub(crate) fn of_file(stack: &Stack, file: &Path) -> Option<User> {
-    let identity = Identity::of(file)?;
-    let on_it = || stack.loops().into_iter().find(|(_, behind)| *behind == identity);
-    let how = match stack.swaps().contains(&identity) {
-        true => How::Swap,
-        false => How::Loop(stack.name(on_it()?.0)),
+/// Who uses the file at a path; the first that is found.
+pub(crate) fn of_file(stack: &Stack, path: &Path) -> Option<User> {
+    let identity = Identity::of(path)?;
+    let mounts = stack.mounts();
+    let swap = stack.swaps().contains(&identity).then_some(How::Swap);
+    // Some file systems (EROFS) are mounted from a file without a loop device.
+    let mounted = || {
+        let of_it = mounts.iter().find(|mount| mount.source().as_ref() == Some(&identity))?;
+        Some(How::Mounted(of_it.place.display().to_string()))
     };
+    let looped = || {
+        let own = Layered::new(identity.clone(), path, &mounts);
+        let is_it = |(number, behind): &(u64, Identity)| {
+            let named = stack.backing_path(*number).unwrap_or_default();
+            Layered::new(behind.clone(), &named, &mounts).is_same(&own)
+        };
+        Some(How::Loop(stack.name(stack.loops().into_iter().find(is_it)?.0)))
+    };
+    let how = swap.or_else(mounted).or_else(looped)?;
     Some(User { used: Used::Itself, how })
 }
 
-/// Who uses the device with this number, or what shares data with it; the first that is found.
-pub(crate) fn of_device(stack: &Stack, number: u64) -> Option<User> {
-    Look { stack, loops: stack.loops(), swaps: stack.swaps() }.all_around(number)
+/// Who uses the device with this number, or what shares data with it; the first that is found. With `is_held`, the caller is the one who
+/// has it open exclusively.
+pub(crate) fn of_device(stack: &Stack, number: u64, is_held: bool) -> Option<User> {
+    let held = is_held.then_some(number);
+    Look { stack, loops: stack.loops(), swaps: stack.swaps(), held }.all_around(number)
 }
 
 /// How a device lies below another.
@@ -98,6 +108,8 @@ struct Look<'a> {
     stack: &'a Stack,
     loops: Vec<(u64, Identity)>,
     swaps: Vec<Identity>,
+    /// The device that the caller has open exclusively.
+    held: Option<u64>,
 }
 
 impl Look<'_> {
@@ -188,7 +200,12 @@ impl Look<'_> {
     }
 
     fn exclusively(&self, number: u64) -> Option<How> {
-        User::of_exclusive(&self.stack.node(number)?).map(|user| user.how)
+        if self.held == Some(number) {
+            return None;
+        }
+        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+        let opened = open(self.stack.node(number)?, flags, Mode::empty());
+        matches!(opened, Err(Errno::BUSY)).then_some(How::Exclusively)
     }
 }
 

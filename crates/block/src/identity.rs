@@ -1,12 +1,12 @@
 //! What tells a file, a device or an image from all others, by whatever name it is reached.
 
+use crate::device;
 use crate::job::{Place, Volume};
 use crate::stack::Stack;
-use rustix::fs::{major, minor};
+use rustix::fs::{Stat, fstat, major, minor, stat};
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::metadata;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 /// What tells a file or a device from all others of this kernel, containers included.
@@ -29,19 +29,32 @@ pub(crate) enum Identity {
 impl Identity {
     /// Of what is at a path, or will be; `None` where nothing can be.
     pub(crate) fn of(path: &Path) -> Option<Self> {
-        match metadata(path) {
-            Ok(found) if found.file_type().is_block_device() => Some(Self::Device(found.rdev())),
-            Ok(found) => Some(Self::File { device: found.dev(), inode: found.ino() }),
-            Err(_) => {
-                let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-                let found = metadata(directory.unwrap_or(Path::new("."))).ok()?;
-                Some(Self::New {
-                    device: found.dev(),
-                    inode: found.ino(),
-                    name: path.file_name()?.to_owned(),
-                })
-            }
+        stat(path).map_or_else(|_| Self::to_be(path), |found| Some(Self::found(&found)))
+    }
+
+    /// Of a file that is to be made at a path.
+    fn to_be(path: &Path) -> Option<Self> {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let found = stat(directory.unwrap_or(Path::new("."))).ok()?;
+        Some(Self::New { device: found.st_dev, inode: found.st_ino, name: path.file_name()?.to_owned() })
+    }
+
+    /// Of what is open, wherever its path leads by now.
+    pub(crate) fn of_open(file: impl AsFd) -> rustix::io::Result<Self> {
+        fstat(file).map(|found| Self::found(&found))
+    }
+
+    /// Of what was found.
+    pub(crate) fn found(found: &Stat) -> Self {
+        match device::is_device(found) {
+            true => Self::Device(found.st_rdev),
+            false => Self::File { device: found.st_dev, inode: found.st_ino },
         }
+    }
+
+    /// Whether there is such a file or device by now.
+    pub(crate) fn exists(&self) -> bool {
+        !matches!(self, Identity::New { .. })
     }
 
     /// Of a loop device: the file or device behind it.

@@ -5,7 +5,6 @@ use crate::cache;
 use crate::counters::{Counted, Counters};
 use crate::external::{External, OsdCounters};
 use crate::job::{Action, Cache, Job, Place, Volume};
-use crate::mark;
 use std::path::PathBuf;
 use tidemark_measure::record::Proof;
 use tidemark_plan::plan::{Work, WorkKind};
@@ -48,7 +47,7 @@ pub struct Method {
     /// The images that are touched, and what their cluster's OSDs had counted before.
     images: Vec<Volume>,
     osds: Option<OsdCounters>,
-    /// The volumes that the stage writes to.
+    /// Those of them that the stage writes to.
     written: Vec<Volume>,
 }
 
@@ -91,19 +90,16 @@ impl Method {
                 .unchecked
                 .push("The job names no file or device, so there are no counters to compare with.".into());
         }
-        let written = self::volumes(touches.iter().filter(|touch| touch.writes));
-        written.iter().for_each(mark::begin_writing);
+        let mut written = self::volumes(touches.iter().filter(|touch| touch.writes));
+        written.retain(|volume| is_image(&volume));
         Some(Self { proof, counters: Counters::read(&paths), images, osds, written })
     }
 
-    /// The proof, with what the devices counted and the remarks of what carried the works out. Marks what was written to.
+    /// The proof, with what the devices counted and the remarks of what carried the works out. Marks the images that were written to.
     pub fn end<'r>(self, external: &dyn External, remarks: impl Iterator<Item = &'r String>) -> Proof {
         let mut unmarked = Vec::new();
-        for volume in &self.written {
-            match volume.place {
-                Place::Rbd(_) => unmarked.extend(external.mark_image(volume).err()),
-                Place::File(_) | Place::Device(_) => mark::mark(volume),
-            }
+        for image in &self.written {
+            unmarked.extend(external.mark_image(image).err());
         }
         let Counted { devices, own, unchecked } = self.counters.since();
         let mut proof = Proof { devices, own, ..self.proof };

@@ -21,6 +21,9 @@ const END: u64 = 1 << 20;
 /// Parts between the ends in each of which one stretch is read.
 pub(crate) const PARTS: u64 = 1024;
 
+/// The same of a file whose mark holds: who has mapped it can have written to it without leaving a time.
+const PARTS_OF_MARKED: u64 = 128;
+
 /// Bytes that are read of a file that may or may not have been written to; of a larger one that is not found out.
 const MOST_READ: u64 = 16 << 30;
 
@@ -31,49 +34,57 @@ const CHANGED: &str = "it was changed after Tidemark's last run on it, and perha
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// Tidemark's.
-    Ours,
+    Ours {
+        /// Whether all of its content is, as far as is known, and not a program's in Tidemark's name.
+        is_stamped: bool,
+    },
     /// Not Tidemark's, or not any more, and why.
     Foreign(String),
 }
 
 /// Whether a file or device is Tidemark's.
 pub fn is_ours(path: &Path) -> bool {
-    of_file(path) == Owner::Ours
+    matches!(of_file(path), Owner::Ours { .. })
 }
 
 /// Whose a file or device is: by its mark, or else by its content.
 pub(crate) fn of_file(path: &Path) -> Owner {
-    let foreign = |error: io::Error| Owner::Foreign(format!("it cannot be read: {error}"));
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) => return foreign(error),
-    };
-    let parts = match Mark::of(&file) {
-        Some(Mark::Holds) => return Owner::Ours,
+    File::open(path).map_or_else(|error| unreadable(&error), |file| of_open(&file))
+}
+
+/// The same of an open one.
+pub(crate) fn of_open(file: &File) -> Owner {
+    let parts = match Mark::of(file) {
+        Some(Mark::Holds { is_stamped: false }) => return Owner::Ours { is_stamped: false },
         Some(Mark::Void) => {
             return Owner::Foreign("it was written to after Tidemark's last run on it".into());
         }
+        Some(Mark::Holds { is_stamped: true }) => Some(PARTS_OF_MARKED),
         Some(Mark::Doubtful) => None,
-        Some(Mark::Unfinished) | None => Some(PARTS),
+        Some(Mark::Silent) | None => Some(PARTS),
     };
     let length = match file.metadata() {
         Ok(found) if found.is_file() => found.len(),
-        _ => device::size(path).unwrap_or(0),
+        _ => device::size_of(file).unwrap_or(0),
     };
     if parts.is_none() && length > MOST_READ {
         return Owner::Foreign(CHANGED.into());
     }
-    match survey(&file, length, parts.unwrap_or(length)) {
+    match survey(file, length, parts.unwrap_or(length)) {
         Ok(survey) => match (survey.has_stamps, survey.reason(), parts) {
-            (true, None, _) => Owner::Ours,
-            (true, Some(reason), _) => Owner::Foreign(reason),
+            (true, None, _) | (false, None, Some(PARTS_OF_MARKED)) => Owner::Ours { is_stamped: true },
+            (true, Some(reason), _) | (false, Some(reason), Some(PARTS_OF_MARKED)) => Owner::Foreign(reason),
             (false, _, None) => Owner::Foreign(CHANGED.into()),
             (false, _, Some(_)) => {
                 Owner::Foreign(format!("it is a file of {length} bytes that Tidemark did not write"))
             }
         },
-        Err(error) => foreign(error),
+        Err(error) => unreadable(&error),
     }
+}
+
+fn unreadable(error: &io::Error) -> Owner {
+    Owner::Foreign(format!("it cannot be read: {error}"))
 }
 
 /// What a look at a file's or device's content found.

@@ -1,5 +1,6 @@
 //! Volumes made ready: guarded before the run, filled only where they must be, and their carriers made stage by stage.
 
+use crate::examined::Examined;
 use crate::external::External;
 use crate::guard::{self, GuardError, Intent};
 use crate::identity::{self, Identity};
@@ -7,8 +8,9 @@ use crate::job::{Action, DRIVER, IoEngine, Job, Place, Volume};
 use crate::lock::{self, Trouble};
 use crate::method::{Method, Touch};
 use crate::sessions::{DataSet, Use, sessions};
-use crate::{claim, device, filled, is_ours, volume};
+use crate::{device, filled, is_ours, volume};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,12 +27,12 @@ struct Ready {
     method: Option<Method>,
     /// What the user has given up.
     allow: Vec<PathBuf>,
+    /// What the guard has examined, of the volumes that the run changes or removes at some time.
+    examined: Examined,
     /// Volumes that hold data of somebody else's, and are only read.
     kept: Vec<Volume>,
     /// What other drivers must not use as well.
     holdings: Vec<Holding>,
-    /// The volumes that the run changes at some time.
-    changed: Vec<Volume>,
     /// The locks on what this driver alone uses in the current stage.
     locks: Vec<File>,
 }
@@ -50,11 +52,11 @@ pub(crate) fn prepare(
         process = Some(program.process);
     }
     check_same(jobs().flat_map(|(_, job)| &job.volumes))?;
-    let (mut images, mut kept) = (Vec::new(), Vec::new());
+    let (mut images, mut kept, mut examined) = (Vec::new(), Vec::new(), Examined::default());
     let usages = Usage::all(jobs());
     for usage in &usages {
         let volume = usage.volume;
-        match usage.guard(&*external, setup.allow_destroy) {
+        match usage.guard(&*external, setup, &mut examined) {
             Ok(Some(description)) => (setup.ready)(description),
             Ok(None) => images.push(volume.name()),
             Err(Refusal::Guard(GuardError::Precious { reason, .. } | GuardError::InUse { reason, .. }))
@@ -85,16 +87,16 @@ pub(crate) fn prepare(
     let allow = setup.allow_destroy.to_vec();
     let changes = |usage: &Usage<'_>| usage.intent().destroys() && !kept.contains(usage.volume);
     let holdings = usages.iter().flat_map(|usage| usage.holdings(changes(usage))).collect();
-    let changed = usages.iter().filter(|usage| changes(usage)).map(|usage| usage.volume.clone()).collect();
+    let process = process.map(|process| process(examined.devices()));
     Ok(Box::new(Ready {
         external,
         process,
         data,
         method: None,
         allow,
+        examined,
         kept,
         holdings,
-        changed,
         locks: Vec::new(),
     }))
 }
@@ -215,16 +217,31 @@ impl<'a> Usage<'a> {
     }
 
     /// Checks the volume. Gives its description if it is one of this machine's.
-    fn guard(&self, external: &dyn External, allow: &[PathBuf]) -> Result<Option<String>, Refusal> {
+    fn guard(
+        &self,
+        external: &dyn External,
+        setup: &Setup<'_>,
+        examined: &mut Examined,
+    ) -> Result<Option<String>, Refusal> {
+        let is_allowed = guard::is_allowed(self.volume, setup.allow_destroy);
         match self.volume.place {
-            Place::File(_) | Place::Device(_) => Ok(Some(guard::check(self.volume, self.intent(), allow)?)),
-            Place::Rbd(_) if !self.intent().destroys() => Ok(None),
+            Place::File(_) | Place::Device(_) => {
+                Ok(Some(examined.examine(self.volume, self.intent(), is_allowed, &setup.access)?))
+            }
             Place::Rbd(_) => {
-                let found = external.find_image(self.volume).map_err(Refusal::External)?;
-                guard::check_image(self.volume, found, self.intent(), allow)?;
+                self.guard_image(external, setup.allow_destroy)?;
+                examined.add_image(self.volume, is_allowed);
                 Ok(None)
             }
         }
+    }
+
+    fn guard_image(&self, external: &dyn External, allow: &[PathBuf]) -> Result<(), Refusal> {
+        if self.intent().destroys() {
+            let found = external.find_image(self.volume).map_err(Refusal::External)?;
+            guard::check_image(self.volume, found, self.intent(), allow)?;
+        }
+        Ok(())
     }
 
     /// Whether what somebody else put on the volume can be read in place of a prefill; `reason` says that it is theirs.
@@ -279,6 +296,7 @@ impl Prepared for Ready {
         if let Some(why) = self.why_not_filled(&jobs) {
             return Ok(jobs.iter().map(|_| Carrier::Done(why.clone())).collect());
         }
+        self.examine(&jobs)?;
         notes.extend(changed_since(&jobs).map(|name| Note {
             topic: "refilled".into(),
             text: format!(
@@ -286,13 +304,14 @@ impl Prepared for Ready {
                  To check what it holds, run a verifying load without `prepare`."
             ),
         }));
-        let carrier = |(work, job): &(&Work, &Job)| {
-            self.carrier(work, job).map_err(|error| format!("work `{}`: {error}", work.name))
-        };
-        let carriers = jobs.iter().map(carrier).collect::<Result<_, _>>()?;
+        let mut carriers = Vec::new();
+        for (work, job) in &jobs {
+            carriers.push(self.carrier(work, job).map_err(|error| format!("work `{}`: {error}", work.name))?);
+        }
         // Of a stage that could not be opened some may be left, and they would be in the way.
         self.locks.clear();
         self.locks = self.lock(&jobs)?;
+        self.begin(&jobs);
         let touches = jobs.iter().filter_map(|(work, job)| Touch::of(work, job));
         self.method = Method::begin(&*self.external, &touches.collect::<Vec<_>>());
         Ok(carriers)
@@ -301,13 +320,55 @@ impl Prepared for Ready {
     fn close(&mut self, remarks: &[String]) -> Option<Proof> {
         self.locks.clear();
         let own = self.data.notes();
-        self.method.take().map(|method| method.end(&*self.external, remarks.iter().chain(&own)))
+        let proof = self.method.take().map(|method| method.end(&*self.external, remarks.iter().chain(&own)));
+        // After the counters were read: it reads the volumes, too.
+        self.examined.end();
+        proof
     }
 }
 
 impl Ready {
+    /// Examines again what the works of a stage change or remove.
+    fn examine(&mut self, jobs: &[(&Work, &Job)]) -> Result<(), String> {
+        for (work, job) in jobs {
+            for usage in Usage::all([(*work, *job)].into_iter()) {
+                let Usage { volume, .. } = usage;
+                if !usage.intent().destroys() || self.kept.contains(volume) {
+                    continue;
+                }
+                let refused = |error: &dyn fmt::Display| format!("work `{}`: {error}", work.name);
+                let opened = self.examined.open(volume, usage.intent(), self.data.access());
+                opened.map_err(|error| refused(&error))?;
+                if matches!(volume.place, Place::Rbd(_)) && !self.examined.is_changed(volume) {
+                    usage.guard_image(&*self.external, &self.allow).map_err(|error| refused(&error))?;
+                }
+                self.expect(volume);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has nothing but what was examined opened to be changed, or removed.
+    fn expect(&self, volume: &Volume) {
+        if let (Place::File(path) | Place::Device(path), Some(identity)) =
+            (&volume.place, self.examined.identity(volume))
+        {
+            self.data.expect(path, identity.clone());
+        }
+    }
+
+    /// Notes what the works of a stage are going to change.
+    fn begin(&mut self, jobs: &[(&Work, &Job)]) {
+        for (work, job) in jobs.iter().filter(|(_, job)| job.actions.iter().any(|action| action.changes())) {
+            let is_stamped = job.io_engine == IoEngine::Native;
+            for volume in &job.volumes {
+                self.examined.begin(volume, is_stamped, work.kind == WorkKind::Prepare);
+            }
+        }
+    }
+
     /// What carries a work out.
-    fn carrier(&self, work: &Work, job: &Job) -> Result<Carrier, String> {
+    fn carrier(&mut self, work: &Work, job: &Job) -> Result<Carrier, String> {
         let on_images = job.volumes.iter().any(|volume| matches!(volume.place, Place::Rbd(_)));
         let removes = job.actions == [Action::Remove];
         if removes && on_images {
@@ -315,10 +376,15 @@ impl Ready {
         }
         let fills = work.kind == WorkKind::Prepare;
         if fills {
-            job.volumes.iter().try_for_each(|volume| match volume.place {
-                Place::Rbd(_) => self.external.ensure_image(volume),
-                Place::File(_) | Place::Device(_) => claim(volume),
-            })?;
+            for volume in &job.volumes {
+                match volume.place {
+                    Place::Rbd(_) => self.external.ensure_image(volume)?,
+                    Place::File(_) | Place::Device(_) => {
+                        self.examined.claim(volume, self.data.access())?;
+                        self.expect(volume);
+                    }
+                }
+            }
         }
         // The external program does not remove files: that is done natively.
         if job.io_engine == IoEngine::Native || removes {
@@ -338,7 +404,7 @@ impl Ready {
         let usages = Usage::all(jobs.iter().copied());
         for usage in usages.iter().filter(|usage| usage.per_driver) {
             let Place::File(path) = &usage.volume.place else { continue };
-            match lock::lock(path, self.changed.contains(usage.volume), self.data.access()) {
+            match lock::lock(path, self.examined.identity(usage.volume).is_some(), self.data.access()) {
                 Ok(locked) => locks.extend(locked),
                 Err(Trouble::Taken) => {
                     return Err(format!(

@@ -4,6 +4,7 @@ use crate::content::check::{Check, Kind};
 use crate::content::journal;
 use crate::content::sector::SECTOR;
 use crate::content::table::{Cell, Change, Moment};
+use crate::examined::{self, NotRemoved};
 use crate::examples::Examples;
 use crate::failure;
 use crate::job::Action;
@@ -11,7 +12,6 @@ use crate::ring::{Request, Ring};
 use crate::sessions::Shared;
 use crate::volume::Opened;
 use rustix::io::Errno;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tidemark_load::engine::{Begin, Clock, Completion, Operation, Outcome, Session, ThreadContext, Tick};
@@ -110,7 +110,7 @@ impl BlockSession {
         let length = operation.bytes.min(volume.size.saturating_sub(offset));
         let mut plan = Slot { action, volume: index as u32, offset, length, ..IDLE };
         let request = match action {
-            Action::Remove => return Err(remove(volume, shared.job.journal.as_deref(), &mut self.examples)),
+            Action::Remove => return Err(remove(volume, shared, &mut self.examples)),
             Action::Fsync => Request::Sync { data: false },
             Action::Fdatasync => Request::Sync { data: true },
             _ if length == 0 || length as usize > self.ring.buffer_bytes() && action != Action::Trim => {
@@ -331,18 +331,28 @@ fn sleep(nanoseconds: u64) {
 }
 
 /// Removes a file, and its journal. One that does not exist is a success.
-fn remove(volume: &Opened, journal: Option<&Path>, examples: &mut Examples) -> Outcome {
-    if let Some(directory) = journal {
-        // Left behind, it would speak of a file that is no more: what is written to a new one is later than all of it.
-        let _ = std::fs::remove_file(journal::path(directory, volume.label.volume));
-    }
-    match std::fs::remove_file(&volume.path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            let fault = failure::class(errno);
-            examples.keep(fault, || failure::refused(Action::Remove, volume, 0, 0, errno));
-            Outcome::failure(fault)
+fn remove(volume: &Opened, shared: &Shared, examples: &mut Examples) -> Outcome {
+    let examined = shared.data.examined(&volume.path);
+    let removed = examined::remove(&volume.path, examined.as_ref(), shared.data.access());
+    let (fault, text) = match removed {
+        Ok(()) => {
+            if let Some(directory) = &shared.job.journal {
+                // Left behind, it would speak of a file that is no more: what is written to a new one is later than all of it.
+                let _ = std::fs::remove_file(journal::path(directory, volume.label.volume));
+            }
+            return Outcome::success(0);
         }
-        _ => Outcome::success(0),
-    }
+        Err(NotRemoved::Refused(errno)) => {
+            (failure::class(errno), failure::refused(Action::Remove, volume, 0, 0, errno))
+        }
+        Err(NotRemoved::Replaced) => (
+            Fault::Local,
+            format!(
+                "{} was exchanged just now, so it was not removed: it is not the file that was examined",
+                volume.path.display()
+            ),
+        ),
+    };
+    examples.keep(fault, || text);
+    Outcome::failure(fault)
 }

@@ -1,9 +1,9 @@
 //! How the block devices of a machine lie on each other: partitions, device-mapper and md, loop devices.
 
 use crate::identity::Identity;
-use rustix::fs::{major, makedev, minor};
+use crate::mounts::{self, Mount};
+use rustix::fs::{major, minor};
 use std::fs::{self, File};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// The block devices as the kernel describes them in `/sys`, `/proc` and `/dev` below a directory: `/`, or that of a test.
@@ -51,11 +51,15 @@ impl Stack {
 
     /// The file or device behind a loop device.
     pub(crate) fn behind(&self, number: u64) -> Option<Identity> {
-        let named = fs::read_to_string(self.entry(number).join("loop/backing_file")).ok()?;
+        let named = self.backing_path(number)?;
         // The name is not that of a file that was moved or removed since, or attached in another namespace.
-        self.open(number)
-            .and_then(|device| status::backing(&device))
-            .or_else(|| Identity::of(Path::new(named.trim_end_matches('\n'))))
+        self.open(number).and_then(|device| status::backing(&device)).or_else(|| Identity::of(&named))
+    }
+
+    /// The name by which a file or device was put behind a loop device.
+    pub(crate) fn backing_path(&self, number: u64) -> Option<PathBuf> {
+        let named = fs::read_to_string(self.entry(number).join("loop/backing_file")).ok()?;
+        Some(named.trim_end_matches('\n').into())
     }
 
     /// What the kernel calls a device: `sda1`, `dm-0`.
@@ -72,16 +76,24 @@ impl Stack {
         (Identity::of(&node)? == Identity::Device(number)).then_some(node)
     }
 
+    /// What is mounted in the namespace of this process.
+    pub(crate) fn mounts(&self) -> Vec<Mount> {
+        mounts::read(&self.proc("self/mountinfo"))
+    }
+
     /// Where a device is mounted.
     pub(crate) fn mount(&self, number: u64) -> Option<String> {
-        mounted_at(&self.proc("self/mountinfo"), number, source_number)
+        // The source names the device where the file system has a number of its own (Btrfs).
+        let is_it =
+            |mount: &Mount| mount.device == number || mount.source() == Some(Identity::Device(number));
+        Some(self.mounts().into_iter().find(is_it)?.place.display().to_string())
     }
 
     /// The files and devices that are used as swap space.
     pub(crate) fn swaps(&self) -> Vec<Identity> {
         let text = self.proc("swaps");
         let places = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
-        places.filter_map(|place| Identity::of(Path::new(place))).collect()
+        places.filter_map(|place| Identity::of(&mounts::unescaped(place))).collect()
     }
 
     fn proc(&self, name: &str) -> String {
@@ -94,7 +106,7 @@ impl Stack {
 
     fn open(&self, number: u64) -> Option<File> {
         let file = File::open(self.node(number)?).ok()?;
-        file.metadata().is_ok_and(|found| found.rdev() == number).then_some(file)
+        (Identity::of_open(&file) == Ok(Identity::Device(number))).then_some(file)
     }
 }
 
@@ -109,32 +121,7 @@ fn listed(directory: &Path, is_one: impl Fn(&Path) -> bool) -> Vec<u64> {
 
 /// The number of the device that a directory of `/sys` is about.
 fn number_of(entry: &Path) -> Option<u64> {
-    device_number(fs::read_to_string(entry.join("dev")).ok()?.trim())
-}
-
-/// `8:1` as a device number.
-fn device_number(text: &str) -> Option<u64> {
-    let (high, low) = text.split_once(':')?;
-    Some(makedev(high.parse().ok()?, low.parse().ok()?))
-}
-
-/// The number of the block device at a path.
-fn source_number(path: &str) -> Option<u64> {
-    let found = fs::metadata(path).ok()?;
-    found.file_type().is_block_device().then(|| found.rdev())
-}
-
-/// Where a device is mounted, by the text of `/proc/self/mountinfo`: the third field is the number of the file
-/// system's device, and the source after ` - ` names it where that number is one of the file system's own (Btrfs).
-fn mounted_at(text: &str, number: u64, source: impl Fn(&str) -> Option<u64>) -> Option<String> {
-    text.lines().find_map(|line| {
-        let (fields, rest) = line.split_once(" - ")?;
-        let mut fields = fields.split(' ').skip(2);
-        let (device, place) = (fields.next()?, fields.nth(1)?);
-        let named = rest.split(' ').nth(1).filter(|named| named.starts_with('/'));
-        let is_it = device_number(device) == Some(number) || named.and_then(&source) == Some(number);
-        is_it.then(|| place.to_owned())
-    })
+    mounts::device_number(fs::read_to_string(entry.join("dev")).ok()?.trim())
 }
 
 /// What the kernel reports of loop devices.
@@ -167,23 +154,5 @@ mod status {
             0 => Identity::File { device: info.device, inode: info.inode },
             number => Identity::Device(number),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mounts_are_found_by_number_and_by_name() {
-        let text = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n\
-                    30 22 0:44 /sub /data rw - btrfs /dev/sdb rw\n\
-                    31 22 0:5 / /proc rw - proc proc rw\n";
-        let named = |name: &str| (name == "/dev/sdb").then(|| makedev(8, 16));
-        let at = |high, low| mounted_at(text, makedev(high, low), named);
-        assert_eq!(at(8, 1).as_deref(), Some("/"));
-        assert_eq!(at(8, 16).as_deref(), Some("/data"));
-        assert_eq!(at(8, 17), None);
-        assert_eq!(device_number("x"), None);
     }
 }

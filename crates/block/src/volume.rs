@@ -4,6 +4,7 @@ use crate::content::{Dials, Label, table::Table, volume_id};
 use crate::data::DataSet;
 use crate::device;
 use crate::fill::is_filled;
+use crate::identity::Identity;
 use crate::job::{Action, Job, Place, Volume};
 use crate::owner::{self, Owner};
 use crate::sessions::Use;
@@ -62,10 +63,19 @@ pub(crate) fn opened(
     let file = open_file(job, volume, path, data, purpose)?;
     let failed = |error: Errno| OpenError(format!("{}: {}", path.display(), io::Error::from(error)));
     let stat = fstat(&file).map_err(failed)?;
+    let examined = data.examined(path).filter(|_| writes(job, purpose));
+    if let Some(examined) = examined.filter(|examined| *examined != Identity::found(&stat)) {
+        return Err(OpenError(format!(
+            "{} was exchanged just now: it was {examined} when it was examined, and is {} now; nothing was written there. Find out who \
+             changed it, and start the run again",
+            path.display(),
+            Identity::found(&stat)
+        )));
+    }
     check_kind(volume, path, device::is_device(&stat))?;
     let held = match &volume.place {
         Place::Device(_) => {
-            device::size(path).map_err(|error| OpenError(format!("{}: {error}", path.display())))?
+            device::size_of(&file).map_err(|error| OpenError(format!("{}: {error}", path.display())))?
         }
         _ => stat.st_size as u64,
     };
@@ -141,6 +151,11 @@ pub(crate) fn table(
     })
 }
 
+/// Whether a volume is opened to be changed.
+fn writes(job: &Job, purpose: Use) -> bool {
+    purpose == Use::Fill || job.actions.iter().any(|action| action.changes())
+}
+
 fn open_file(
     job: &Job,
     volume: &Volume,
@@ -148,13 +163,13 @@ fn open_file(
     data: &DataSet,
     purpose: Use,
 ) -> Result<File, OpenError> {
-    let writes = purpose == Use::Fill
-        || job.actions.iter().any(|action| matches!(action, Action::Write | Action::Trim));
+    let writes = writes(job, purpose);
     let mut flags = OFlags::CLOEXEC | if writes { OFlags::RDWR } else { OFlags::RDONLY };
     if job.direct {
         flags |= OFlags::DIRECT;
     }
-    if purpose == Use::Fill && matches!(volume.place, Place::File(_)) {
+    // What was examined is there.
+    if purpose == Use::Fill && matches!(volume.place, Place::File(_)) && data.examined(path).is_none() {
         flags |= OFlags::CREATE;
     }
     data.access().open(path, flags, Mode::from_raw_mode(0o644)).map_err(|error| {

@@ -27,15 +27,15 @@ pub(crate) fn of_files<'a>(files: impl IntoIterator<Item = &'a FioFile>, devices
     sandbox
 }
 
-/// For a work on volumes; `makes` says that files are made which are not there yet.
-pub(crate) fn of_volume(volume: &Volume, writes: bool, makes: bool) -> Sandbox {
+/// For a work on volumes; `makes` says that files are made which are not there yet, and `devices` are as above.
+pub(crate) fn of_volume(volume: &Volume, writes: bool, makes: bool, devices: &[u64]) -> Sandbox {
     let mut sandbox = Sandbox::default();
     match &volume.place {
         Place::File(path) if makes => open(&mut sandbox, path),
         Place::File(path) => sandbox.file(path),
-        Place::Device(path) => match device(path).filter(|_| writes) {
-            Some(number) => sandbox.device(path, number),
-            None => sandbox.device_to_read(path),
+        Place::Device(path) => match device(path) {
+            Some(number) if writes && devices.contains(&number) => sandbox.device(path, number),
+            _ => sandbox.device_to_read(path),
         },
         Place::Rbd(_) => {}
     }
@@ -87,5 +87,18 @@ mod tests {
         let whole = std::fs::canonicalize(place.path()).unwrap();
         assert_eq!(directory(&place.path().join("file")), Some(whole));
         assert_eq!(directory(Path::new("file")), std::env::current_dir().ok());
+    }
+
+    #[test]
+    fn a_work_on_a_volume_writes_to_devices_that_were_examined() {
+        let path = Path::new("/dev/null");
+        let volume = Volume { place: Place::Device(path.into()), size: 4096 };
+        let number = device(path).unwrap();
+        let (mut read, mut written) = (Sandbox::default(), Sandbox::default());
+        read.device_to_read(path);
+        written.device(path, number);
+        assert_eq!(of_volume(&volume, true, false, &[number]), written);
+        assert_eq!(of_volume(&volume, true, true, &[number + 1]), read, "the path leads to another by now");
+        assert_eq!(of_volume(&volume, false, false, &[number]), read);
     }
 }

@@ -137,7 +137,10 @@ impl External for Fio {
         let program = Program::find().map_err(|error| error.to_string())?;
         // Its job files are our own: where the kernel has no sandbox, they name nothing else either.
         let program = if Sandbox::is_supported().is_ok() { program } else { program.unconfined() };
-        Ok(tidemark_block::Program { description: program.description(), process: Arc::new(program) })
+        Ok(tidemark_block::Program {
+            description: program.description(),
+            process: Box::new(|devices| Arc::new(program.examined(devices))),
+        })
     }
 
     fn find_image(&self, image: &Volume) -> Result<Image, String> {

@@ -36,11 +36,12 @@ pub struct Process {
     pub sandbox: Sandbox,
 }
 
-/// The processes that do what a native work would do: one per client; of a prefill, one per volume.
+/// The processes that do what a native work would do: one per client; of a prefill, one per volume. They may write to the devices with the
+/// numbers `devices`.
 ///
 /// # Errors
 /// When fio cannot do the same; names what.
-pub fn processes(work: &plan::Work, job: &Job) -> Result<Vec<Process>, OpenError> {
+pub fn processes(work: &plan::Work, job: &Job, devices: &[u64]) -> Result<Vec<Process>, OpenError> {
     if job.content.verify {
         return Err(cannot("verify reads", "set `verify: false`"));
     }
@@ -59,13 +60,13 @@ pub fn processes(work: &plan::Work, job: &Job) -> Result<Vec<Process>, OpenError
                 return Err(cannot("scan volumes except to write them", "use the native engine"));
             }
             let (low, high) = spaces.unwrap_or((1, 0));
-            (low..=high).map(|space| fill(work, job, space)).collect()
+            (low..=high).map(|space| fill(work, job, space, devices)).collect()
         }
         SourcePlan::Mix { choices, .. } => {
             let of = work.load.workers;
             let client = |index| {
                 let part = Part { index, of };
-                load(work, job, part, &Mix::of(choices, job, part)?)
+                load(work, job, part, &Mix::of(choices, job, part)?, devices)
             };
             (0..of).map(client).collect()
         }
@@ -91,7 +92,7 @@ impl Options {
 }
 
 /// The job that fills one volume; a rest shorter than an operation of a prefill is a second job after it.
-fn fill(work: &plan::Work, job: &Job, space: u64) -> Result<Process, OpenError> {
+fn fill(work: &plan::Work, job: &Job, space: u64, devices: &[u64]) -> Result<Process, OpenError> {
     let volume = volume(job, space)?;
     let mut options = Options(String::new());
     let rest = volume.size % FILL_BYTES;
@@ -115,12 +116,12 @@ fn fill(work: &plan::Work, job: &Job, space: u64) -> Result<Process, OpenError> 
     }
     let remarks =
         vec!["fio filled the volumes, one process per volume; it reports no latency of end_fsync.".into()];
-    let sandbox = domain::of_volume(volume, true, true);
+    let sandbox = domain::of_volume(volume, true, true, devices);
     Ok(Process { text: options.0, sections: Vec::new(), environment, remarks, sandbox })
 }
 
 /// The job of one client.
-fn load(work: &plan::Work, job: &Job, part: Part, mix: &Mix) -> Result<Process, OpenError> {
+fn load(work: &plan::Work, job: &Job, part: Part, mix: &Mix, devices: &[u64]) -> Result<Process, OpenError> {
     let volume = volume(job, mix.space)?;
     let (mut options, mut remarks) = (Options(String::new()), mix.remarks.clone());
     options.section(&format!("client-{}", part.index + 1));
@@ -154,7 +155,7 @@ fn load(work: &plan::Work, job: &Job, part: Part, mix: &Mix) -> Result<Process, 
     content(&mut options, job);
     latencies(&mut options);
     let writes = job.actions.iter().any(|action| action.changes());
-    let sandbox = domain::of_volume(volume, writes, false);
+    let sandbox = domain::of_volume(volume, writes, false, devices);
     Ok(Process { text: options.0, sections: Vec::new(), environment, remarks, sandbox })
 }
 

@@ -153,7 +153,7 @@ pub fn remove(volume: &Volume, allowed: bool) -> Result<(), RbdError> {
         }
     }
     let removed = call(volume, "rm", &[], &["--no-progress"])?;
-    match removed.status.success() || is_missing(&removed) {
+    match removed.status.success() || info(volume)?.is_none() {
         true => Ok(()),
         false => Err(failed("rm", volume, &words(&removed))),
     }
@@ -173,8 +173,7 @@ fn info(volume: &Volume) -> Result<Option<Info>, RbdError> {
     let info = call(volume, "info", &[], &["--format", "json"])?;
     match info.status.success() {
         true => parsed("info", volume, &info).map(Some),
-        // `rbd` ends with the error number: anything but "no such image" is trouble that `create` would hide.
-        false if is_missing(&info) => Ok(None),
+        false if is_missing(&info, &image(volume)?.image) => Ok(None),
         false => Err(failed("info", volume, &words(&info))),
     }
 }
@@ -242,8 +241,13 @@ pub(crate) fn image(volume: &Volume) -> Result<&Rbd, RbdError> {
     }
 }
 
-fn is_missing(output: &Output) -> bool {
+/// Whether `rbd` found the pool, and no image of this name in it. It ends with the same error number where it finds no pool, no
+/// configuration or no cluster: only its words tell these apart.
+fn is_missing(output: &Output, image: &str) -> bool {
+    let exact = format!("rbd: error opening image {image}: (2) No such file or directory");
+    let lines = String::from_utf8_lossy(&output.stderr);
     output.status.code() == Some(rustix::io::Errno::NOENT.raw_os_error())
+        && lines.lines().any(|line| line.trim_end() == exact)
 }
 
 fn failed(verb: &str, volume: &Volume, stderr: &str) -> RbdError {
@@ -276,8 +280,8 @@ fn command(volume: &Volume, verb: &str, more: &[&str], options: &[&str]) -> Resu
     }
     command.args(["--id", &rbd.user, verb]).args(more);
     command.args(["--pool", &rbd.pool, "--image", &rbd.image]).args(options);
-    // Times are printed as those of the place where the program runs.
-    command.env("TZ", "UTC");
+    // Times are printed as those of the place where the program runs, and errors in its language.
+    command.env("TZ", "UTC").env("LC_ALL", "C");
     Ok(command)
 }
 
@@ -349,7 +353,25 @@ mod tests {
         let mut shell = Command::new("sh");
         shell.args(["-c", "echo out; echo one >&2; echo two >&2; exit 2"]);
         let output = run(shell, TIMEOUT).unwrap();
-        assert!(is_missing(&output) && output.stdout == b"out\n");
-        assert_eq!(words(&output), "one; two");
+        assert_eq!((words(&output).as_str(), &output.stdout[..]), ("one; two", &b"out\n"[..]));
+    }
+
+    #[test]
+    fn only_rbd_s_own_words_for_it_say_that_there_is_no_image() {
+        let found = |words: &str, code: u8| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "echo \"$0\" >&2; exit $1", words, &code.to_string()]);
+            is_missing(&run(shell, TIMEOUT).unwrap(), "i-1")
+        };
+        assert!(found("rbd: error opening image i-1: (2) No such file or directory", 2));
+        for words in [
+            "rbd: couldn't connect to the cluster!",
+            "rbd: error opening pool 'p': (2) No such file or directory",
+            "rbd: error opening image i-10: (2) No such file or directory",
+            "",
+        ] {
+            assert!(!found(words, 2), "{words}");
+        }
+        assert!(!found("rbd: error opening image i-1: (2) No such file or directory", 1));
     }
 }

@@ -115,7 +115,7 @@ fn prepare(fio: &Program, works: &[&Work]) -> Result<Vec<Process>, OpenError> {
 
 /// The processes for a work on volumes.
 fn mirror(fio: &Program, work: &Work, job: &Job) -> Result<Vec<Process>, OpenError> {
-    let processes = jobfile::processes(work, job)?;
+    let processes = jobfile::processes(work, job, fio.devices())?;
     jobfile::check_files(work, job)?;
     let engines = fio.engines().map_err(|error| OpenError(error.to_string()))?;
     let needed = |process: &Process| {

@@ -67,7 +67,7 @@ impl Machine {
     }
 
     fn user(&self, name: &str) -> Option<String> {
-        of_device(&Stack::at(self.0.path()), number(name)).map(|user| user.to_string())
+        of_device(&Stack::at(self.0.path()), number(name), false).map(|user| user.to_string())
     }
 }
 
@@ -157,4 +157,21 @@ fn loop_devices_on_one_file_share_it_by_whatever_name() {
     machine.stacked("dm-0", &["loop7"]);
     let text = machine.user("dm-0");
     assert_eq!(text.as_deref(), Some("/dev/loop6, which shows the same data, is mounted at /mnt"));
+}
+
+#[test]
+fn a_file_is_in_use_where_lists_name_it_with_its_blanks_in_octal() {
+    let machine = Machine::new();
+    let (swap, image, other) = (machine.at("my swap"), machine.at("an image"), machine.at("other"));
+    [&swap, &image, &other].into_iter().for_each(|path| fs::write(path, "x").unwrap());
+    let octal = |path: &PathBuf| path.to_str().unwrap().replace(' ', "\\040");
+    let text = format!("Filename Type Size Used Priority\n{} file 1020 0 -2\n", octal(&swap));
+    fs::write(machine.at("proc/swaps"), text).unwrap();
+    // EROFS is mounted from the file itself.
+    let text = format!("43 27 0:39 / /an\\040image ro - erofs {} ro\n", octal(&image));
+    fs::write(machine.at("proc/self/mountinfo"), text).unwrap();
+    let of = |path| of_file(&Stack::at(machine.0.path()), path).map(|user| user.to_string());
+    assert_eq!(of(&swap).as_deref(), Some("it is used as swap space"));
+    assert_eq!(of(&image).as_deref(), Some("it is mounted at /an image"));
+    assert_eq!(of(&other), None);
 }

@@ -4,7 +4,7 @@ use crate::support::*;
 use tidemark_block::guard::{self, Intent};
 use tidemark_block::job::{Action, Content, Job};
 use tidemark_block::sessions::{DataSet, Use, sessions};
-use tidemark_block::{claim, filled, is_ours, mark};
+use tidemark_block::{filled, is_ours, mark};
 use tidemark_load::engine::Begin;
 use tidemark_load::source::SourcePlan;
 use tidemark_measure::fault::Fault;
@@ -228,7 +228,6 @@ fn a_file_that_holds_something_else_by_now_is_refused_whoever_made_it() {
     let volume = file(&path, SIZE);
     let check = || guard::check(&volume, Intent::WRITE, &[]);
     // As after a load through fio: no stamp, only the mark.
-    claim(&volume).unwrap();
     std::fs::write(&path, vec![0xab; SIZE as usize]).unwrap();
     mark(&volume);
     if !is_ours(&path) {

@@ -118,3 +118,30 @@ fn a_partition_and_its_disk_are_in_use_together() {
     assert!(whole.unwrap_err().to_string().contains("is used as swap space"));
     command("partx", &["--delete", disk.name()]);
 }
+
+#[test]
+fn a_file_below_an_overlay_is_in_use_under_both_names() {
+    let directory = directory();
+    let at = |name: &str| directory.path().join(name);
+    ["lower", "upper", "work", "merged"].into_iter().for_each(|name| std::fs::create_dir(at(name)).unwrap());
+    let made = |name: &str| std::fs::File::create(at(name)).unwrap().set_len(4 * MIB).unwrap();
+    made("lower/copied");
+    let layers =
+        format!("lowerdir={0}/lower,upperdir={0}/upper,workdir={0}/work", directory.path().display());
+    let merged = at("merged");
+    if command("mount", &["-t", "overlay", "overlay", "-o", &layers, merged.to_str().unwrap()]).is_none() {
+        return skip("an overlay cannot be mounted");
+    }
+    let _mount = Mount(merged);
+    made("merged/new");
+    // The second one is copied to the upper layer as it is attached, and keeps its number on the overlay alone.
+    for name in ["new", "copied"] {
+        let Some(disk) = Loop::on(&at("merged").join(name), 512) else { return };
+        is_behind(&at("merged").join(name), &disk);
+        is_behind(&at("upper").join(name), &disk);
+        drop(disk);
+        is_free(&file(&at("upper").join(name), MIB));
+        let Some(disk) = Loop::on(&at("upper").join(name), 512) else { return };
+        is_behind(&at("merged").join(name), &disk);
+    }
+}

@@ -8,6 +8,7 @@
 
 mod corruption;
 mod devices;
+mod exchanged;
 mod files;
 mod in_use;
 mod marks;

@@ -1,9 +1,12 @@
-//! Files that Tidemark wrote to, and somebody else afterwards, with the time of the write put back.
+//! Files that Tidemark wrote to, and somebody else afterwards, with the time of the write put back or never noted.
+#![allow(unsafe_code, reason = "files are written to through a mapping")]
 
+use crate::prepare::{Other, on_file, run};
 use crate::support::*;
 use std::fs::File;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use tidemark_block::guard::{self, Intent};
 use tidemark_block::job::Volume;
@@ -100,4 +103,98 @@ fn a_write_to_a_device_of_ours_is_found_in_its_content() {
     assert!(refusal(&volume).contains("at byte 8999936"), "{}", refusal(&volume));
     tamper(&disk.path, 9_000_000);
     guard::check(&volume, Intent::WRITE, &[]).unwrap();
+}
+
+#[test]
+fn a_write_just_after_the_mark_is_found_although_its_time_was_put_back() {
+    let directory = directory();
+    let (ours, fios) = (directory.path().join("ours"), directory.path().join("fio's"));
+    fill(&job(&[file(&ours, SIZE)], 4096, &[]), &data());
+    std::fs::write(&fios, vec![7; SIZE as usize]).unwrap();
+    for path in [&ours, &fios] {
+        mark(&file(path, SIZE));
+        tamper(path, 5_000_300);
+        let text = refusal(&file(path, 4096));
+        assert!(text.contains("--allow-destroy"), "{text}");
+    }
+}
+
+/// A file that another program has mapped.
+struct Mapping(*mut std::ffi::c_void);
+
+impl Mapping {
+    fn new(path: &Path) -> Self {
+        use rustix::mm::{MapFlags, ProtFlags, mmap};
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory that exists.
+        Self(unsafe { mmap(std::ptr::null_mut(), MAPPED, access, MapFlags::SHARED, &file, 0) }.unwrap())
+    }
+
+    fn byte(&self, at: usize) -> *mut u8 {
+        assert!(at < MAPPED);
+        // SAFETY: it lies within the mapping.
+        unsafe { self.0.cast::<u8>().add(at) }
+    }
+
+    /// Writes what is there already.
+    fn touch(&self, at: usize) {
+        let byte = self.byte(at);
+        // SAFETY: it lies within the mapping, whose file is as long as that.
+        unsafe { byte.write_volatile(byte.read_volatile()) };
+    }
+
+    fn change(&self, at: usize) {
+        let byte = self.byte(at);
+        // SAFETY: as above.
+        unsafe { byte.write_volatile(byte.read_volatile() ^ 1) };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by `new`, and nothing refers to it any more.
+        let _ = unsafe { rustix::mm::munmap(self.0, MAPPED) };
+    }
+}
+
+/// Bytes of a volume that is mapped.
+const MAPPED: usize = 4 << 20;
+
+fn times(path: &Path) -> [i64; 4] {
+    let found = std::fs::metadata(path).unwrap();
+    [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()]
+}
+
+#[test]
+fn a_write_through_a_mapping_is_found_although_it_left_no_time() {
+    let (on_disk, in_memory) = (directory(), tempfile::tempdir_in("/dev/shm").unwrap());
+    for directory in [&on_disk, &in_memory] {
+        let path = directory.path().join("volume");
+        let write = "- load: {pattern: write, block_size: 4KiB, total_operations: 8, end_sync: false}";
+        let text = on_file(&path, &format!("- prepare: {{}}\n{write}"));
+        let mut first = run(&text, &Arc::new(Other::default())).unwrap();
+        first.stage(0);
+        let mapping = Mapping::new(&path);
+        // The kernel notes the time of the first write to a page, until that is written back.
+        first.stage_with(1, || mapping.touch(3_000_000));
+        drop(first);
+        assert!(is_ours(&path));
+        let before = times(&path);
+        mapping.change(3_000_000);
+        if times(&path) != before {
+            skip("the page was written back meanwhile");
+        }
+        let text = refusal(&file(&path, MAPPED as u64));
+        assert!(text.contains("--allow-destroy"), "{text}");
+    }
+}
+
+#[test]
+fn what_fio_wrote_in_memory_is_known_by_no_mark() {
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let path = directory.path().join("fio's");
+    std::fs::write(&path, vec![7; 8192]).unwrap();
+    mark(&file(&path, 8192));
+    assert!(refusal(&file(&path, 8192)).contains("8192 bytes that Tidemark did not write"));
 }

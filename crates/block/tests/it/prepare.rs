@@ -15,14 +15,16 @@ use tidemark_plan::registry::Registry;
 use tidemark_plan::yaml::{self, Environment};
 
 /// Stands for fio and the cluster: says what it was asked for.
-struct Other {
+pub(crate) struct Other {
     asked: Mutex<Vec<String>>,
     image: Image,
+    /// What is found in its place after so many answers.
+    later: Option<(usize, Image)>,
 }
 
 impl Default for Other {
     fn default() -> Self {
-        Self { asked: Mutex::default(), image: Image::Absent }
+        Self { asked: Mutex::default(), image: Image::Absent, later: None }
     }
 }
 
@@ -47,12 +49,14 @@ impl Process for Idle {
 impl External for Other {
     fn find(&self) -> Result<Program, String> {
         self.hear("find".into());
-        Ok(Program { description: "the other program".into(), process: Arc::new(Idle) })
+        Ok(Program { description: "the other program".into(), process: Box::new(|_| Arc::new(Idle)) })
     }
 
     fn find_image(&self, image: &Volume) -> Result<Image, String> {
         self.hear(format!("find {}", image.name()));
-        Ok(self.image.clone())
+        let finds = self.asked().iter().filter(|asked| asked.starts_with("find ")).count();
+        let later = self.later.as_ref().filter(|(answers, _)| finds > *answers);
+        Ok(later.map_or(&self.image, |(_, image)| image).clone())
     }
 
     fn ensure_image(&self, image: &Volume) -> Result<(), String> {
@@ -88,18 +92,18 @@ impl Sessions for Nothing {
 }
 
 /// A run of a plan: the engine made ready, and what it told.
-struct Run {
+pub(crate) struct Run {
     plan: Plan,
     ready: Box<dyn Prepared>,
     told: Vec<String>,
     notes: Vec<Note>,
 }
 
-fn run(text: &str, other: &Arc<Other>) -> Result<Run, String> {
+pub(crate) fn run(text: &str, other: &Arc<Other>) -> Result<Run, String> {
     run_allowing(text, other, &[])
 }
 
-fn run_allowing(text: &str, other: &Arc<Other>, allow_destroy: &[PathBuf]) -> Result<Run, String> {
+pub(crate) fn run_allowing(text: &str, other: &Arc<Other>, allow_destroy: &[PathBuf]) -> Result<Run, String> {
     let blocks = Arc::new(Blocks::new(other.clone()));
     let registry = Registry::new(vec![blocks.clone()], vec![]);
     let (plan, _) = yaml::read(text, &Environment::process(&registry)).unwrap();
@@ -123,9 +127,25 @@ fn stage<'a>(works: &'a [&'a Work]) -> StageWorks<'a> {
 
 impl Run {
     /// Carries a stage out; gives why it had nothing to do, and its proof.
-    fn stage(&mut self, index: usize) -> (Vec<Option<String>>, Option<Proof>) {
+    pub(crate) fn stage(&mut self, index: usize) -> (Vec<Option<String>>, Option<Proof>) {
+        self.stage_with(index, || {})
+    }
+
+    /// Why a stage cannot be opened.
+    pub(crate) fn refusal(&mut self, index: usize) -> String {
+        let works: Vec<&Work> = self.plan.stages[index].works.iter().collect();
+        self.ready.open(stage(&works), &mut self.notes).err().expect("the stage was opened")
+    }
+
+    /// Carries a stage out, with what is done by others between its opening and its load.
+    pub(crate) fn stage_with(
+        &mut self,
+        index: usize,
+        others: impl FnOnce(),
+    ) -> (Vec<Option<String>>, Option<Proof>) {
         let works: Vec<&Work> = self.plan.stages[index].works.iter().collect();
         let carriers = self.ready.open(stage(&works), &mut self.notes).unwrap();
+        others();
         assert_eq!(carriers.iter().map(Carrier::works).sum::<usize>(), works.len());
         let carried = carriers.into_iter().zip(&works).map(|(carrier, work)| match carrier {
             Carrier::Sessions(sessions) => {
@@ -140,7 +160,7 @@ impl Run {
     }
 }
 
-fn on_file(path: &Path, stages: &str) -> String {
+pub(crate) fn on_file(path: &Path, stages: &str) -> String {
     format!(
         "name: t\ntarget: {{kind: file, path: {}, size: 4MiB, direct: false}}\nstages:\n{stages}\n",
         path.display()
@@ -273,6 +293,8 @@ fn images_are_the_other_programs_business() {
     assert!(matches!(carriers.next(), Some(Carrier::Process(1, _))));
     assert!(matches!(carriers.next(), Some(Carrier::Sessions(_))));
     let asked = [
+        "find p/i-1",
+        "find p/i-2",
         "ensure p/i-1",
         "ensure p/i-2",
         "count 2 images",
@@ -311,6 +333,14 @@ fn images_of_somebody_else_are_neither_overwritten_nor_removed_unasked() {
     let blank = Arc::new(Other { image: Image::Blank, ..Other::default() });
     assert!(run(&stages(writes), &blank).is_ok());
     assert!(run(&stages(removes), &blank).err().unwrap().contains("--allow-destroy p/i-1"));
+    // Made by somebody else after the run began.
+    let foreign = Image::Foreign("it is somebody's".into());
+    let late = Arc::new(Other { later: Some((1, foreign)), ..Other::default() });
+    for text in [fills, writes, removes] {
+        late.asked.lock().unwrap().clear();
+        let refused = run(&stages(text), &late).unwrap().refusal(0);
+        assert!(refused.contains("--allow-destroy p/i-1"), "{refused}");
+    }
     let ours = Arc::new(Other { image: Image::Ours, ..Other::default() });
     assert!(run(&stages(&format!("{fills}{writes}{removes}")), &ours).is_ok());
 }

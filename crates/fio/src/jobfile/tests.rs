@@ -79,13 +79,13 @@ fn option<'t>(process: &'t Process, name: &str) -> Option<&'t str> {
 }
 
 fn refusal(work: &plan::Work, job: &Job) -> String {
-    processes(work, job).expect_err("it is refused").to_string()
+    processes(work, job, &[]).expect_err("it is refused").to_string()
 }
 
 #[test]
 fn every_client_gets_its_volume_and_its_seed() {
     let job = job(2, vec![Action::Read]);
-    let made = processes(&work(&job, 2, mix(vec![choice(0, 1.0, Order::Picked)])), &job).unwrap();
+    let made = processes(&work(&job, 2, mix(vec![choice(0, 1.0, Order::Picked)])), &job, &[]).unwrap();
     assert_eq!(made.len(), 2);
     let both = |name| made.iter().map(|process| option(process, name)).collect::<Vec<_>>();
     assert_eq!(both("filename"), [Some("/data/v\\:1"), Some("/data/v\\:2")]);
@@ -128,14 +128,14 @@ fn mixes_orders_and_sizes_are_shares_in_percent() {
             ..one(choice(1, 30.0, Order::Picked))
         },
     ];
-    let made = processes(&work(&job, 1, mix(choices.clone())), &job).unwrap().remove(0);
+    let made = processes(&work(&job, 1, mix(choices.clone())), &job, &[]).unwrap().remove(0);
     assert_eq!(option(&made, "rw"), Some("randrw"));
     assert_eq!(option(&made, "rwmixread"), Some("70"));
     assert_eq!(option(&made, "percentage_random"), Some("40,100,100"));
     assert_eq!(option(&made, "bssplit"), Some("4096/100,4096/25:65536/75,4096/100"));
     assert_eq!(option(&made, "fdatasync"), Some("8"));
     let thirds = vec![one(choice(0, 2.0, Order::Picked)), one(choice(1, 1.0, Order::Picked))];
-    let made = processes(&work(&job, 1, mix(thirds)), &job).unwrap().remove(0);
+    let made = processes(&work(&job, 1, mix(thirds)), &job, &[]).unwrap().remove(0);
     assert_eq!((option(&made, "rwmixread"), made.remarks.len()), (Some("67"), 1), "rounding is remarked");
 }
 
@@ -147,7 +147,7 @@ fn sequential_clients_of_a_shared_volume_have_a_part_each() {
     work.load.finale = Some(Finale { action: 0, spaces: (1, 1) });
     assert!(refusal(&work, &job).contains("end with anything but a sync"));
     work.load.finale = None;
-    let made = processes(&work, &job).unwrap();
+    let made = processes(&work, &job, &[]).unwrap();
     let parts: Vec<_> =
         made.iter().map(|process| (option(process, "offset"), option(process, "size"))).collect();
     assert_eq!(parts, [(Some("0"), Some("2097152")), (Some("2097152"), Some("2097152"))]);
@@ -165,7 +165,7 @@ fn images_go_through_librbd() {
     };
     job.volumes[0].place = Place::Rbd(rbd);
     let one = Choice { spaces: Pick::Constant(1), division: Division::None, ..choice(0, 1.0, Order::Picked) };
-    let made = processes(&work(&job, 1, mix(vec![one])), &job).unwrap().remove(0);
+    let made = processes(&work(&job, 1, mix(vec![one])), &job, &[]).unwrap().remove(0);
     for (name, value) in [
         ("ioengine", Some("rbd")),
         ("clientname", Some("admin")),
@@ -185,7 +185,7 @@ fn a_prefill_writes_every_byte_of_every_volume_once() {
     job.content.compressible = 0.5;
     let bytes = Size { pick: Pick::Constant(FILL_BYTES), unit: 1 };
     let scan = SourcePlan::Scan { action: 0, spaces: Some((1, 2)), items: Some((0, 2)), bytes };
-    let made = processes(&work(&job, 5, scan), &job).unwrap();
+    let made = processes(&work(&job, 5, scan), &job, &[]).unwrap();
     assert_eq!(made.len(), 2, "one process for each volume, however many clients");
     assert_eq!((option(&made[0], "size"), option(&made[0], "time_based")), (Some("4194304"), None));
     assert_eq!(
@@ -202,7 +202,7 @@ fn an_open_loop_is_divided_over_clients_and_directions() {
     let choices = vec![choice(0, 75.0, Order::Picked), choice(1, 25.0, Order::Picked)];
     let mut work = work(&job, 2, mix(choices));
     work.load.pacing = Pacing::Open { rate: Rate::constant(800.0), arrivals: Arrivals::Poisson };
-    let made = processes(&work, &job).unwrap();
+    let made = processes(&work, &job, &[]).unwrap();
     assert_eq!(option(&made[1], "rate_iops"), Some("300,100,0"));
     assert_eq!(option(&made[1], "rate_process"), Some("poisson"));
     assert!(made[1].remarks[0].contains("fio paces the load itself"));
@@ -225,7 +225,7 @@ fn what_cannot_be_mirrored_is_named() {
     assert!(refusal(&work(&plain, 2, mix(vec![hot])), &plain).contains("choose offsets"));
     let zipf = Pick::Zipf { low: 0, high: BLOCKS - 1, exponent: 1.2 };
     let zipf = Choice { items: zipf, ..choice(0, 1.0, Order::Picked) };
-    let made = processes(&work(&plain, 2, mix(vec![zipf])), &plain).unwrap();
+    let made = processes(&work(&plain, 2, mix(vec![zipf])), &plain, &[]).unwrap();
     assert_eq!(option(&made[0], "random_distribution"), Some("zipf:1.2"));
     let endless = plan::Work { load: Work { stop: Stop::default(), ..load.load.clone() }, ..load.clone() };
     assert!(refusal(&endless, &plain).contains("no end"));

@@ -157,6 +157,83 @@ fn what_is_not_tidemark_s_is_left_alone_unless_the_command_line_says_so() {
     assert_eq!((again.code, again.sum("write", "ok")), (0, 0), "{}", again.value["stages"][0]["reason"]);
 }
 
+/// A directory of scripts with one, `exchange.sh`, that does something when the stage that names it ends.
+fn script(place: &Place, what: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = place.path("scripts");
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join("exchange.sh");
+    std::fs::write(&path, format!("#!/bin/sh\nif [ \"$1\" = -k ]; then {what}; fi\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    directory
+}
+
+#[test]
+fn a_file_that_was_put_in_the_place_of_ours_survives_the_cleanup() {
+    let (place, disk) = (Place::new(), on_disk());
+    let path = disk.path().join("volume");
+    let scripts = script(&place, &format!("rm {0}; echo a thesis > {0}", path.display()));
+    let stages = "  - prepare: {}\n  - trigger: exchange.sh\n    load: {pattern: read, block_size: 1MiB, total_bytes: 8MiB}\n  - cleanup: {}\n";
+    let more = ["--trigger-dir", scripts.to_str().unwrap()];
+    let (record, output) = run(&place, &document(&path, "size: 8MiB", stages), &more);
+    assert_ne!(output.code, 0, "{}", output.stderr);
+    let stages = record.value["stages"].to_string();
+    assert!(stages.contains("is not what was examined before the run"), "{stages}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "a thesis\n");
+}
+
+/// A loop device on a new file; detached when dropped.
+struct Loop(String);
+
+impl Loop {
+    fn new(file: &Path) -> Option<Self> {
+        std::fs::File::create(file).unwrap().set_len(8 << 20).unwrap();
+        let output = std::process::Command::new("losetup").args(["--find", "--show"]).arg(file).output();
+        let output = output.ok().filter(|output| output.status.success());
+        if output.is_none() {
+            tidemark_testing::skip("no loop device can be made (root is needed)");
+        }
+        Some(Self(String::from_utf8(output?.stdout).unwrap().trim().to_owned()))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+#[test]
+#[ignore = "needs fio; `make test` runs it"]
+fn a_device_that_a_link_leads_to_later_is_not_overwritten() {
+    tidemark_testing::needs!(&["fio"]);
+    let (place, disk) = (Place::new(), on_disk());
+    let precious = disk.path().join("precious");
+    let (Some(own), Some(other)) = (Loop::new(&disk.path().join("own")), Loop::new(&precious)) else {
+        return;
+    };
+    let link = disk.path().join("link");
+    let content = vec![b'x'; 8 << 20];
+    std::fs::write(&other.0, &content).unwrap();
+    let scripts = script(&place, &format!("ln -sfn {} {}", other.0, link.display()));
+    for engine in ["native", "fio"] {
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(&own.0, &link).unwrap();
+        let write = "load: {pattern: write, block_size: 4KiB, total_operations: 100}";
+        let target =
+            format!("target: {{kind: device, path: {}, size: 8MiB, engine: {engine}}}", link.display());
+        let text = format!(
+            "name: block\n{target}\nstages:\n  - name: first\n    trigger: exchange.sh\n    {write}\n  - name: second\n    {write}\n"
+        );
+        let (record, output) = run(&place, &text, &["--trigger-dir", scripts.to_str().unwrap()]);
+        assert_ne!(output.code, 0, "{}", output.stderr);
+        let (first, second) = (record.stage("first"), record.stage("second"));
+        assert_eq!((&first["state"], &second["state"]), (&"completed".into(), &"failed".into()), "{second}");
+        assert!(second["reason"].as_str().unwrap().contains("is not what was examined"), "{second}");
+        assert!(std::fs::read(&other.0).unwrap() == content, "{engine} wrote to another device");
+    }
+}
+
 #[test]
 fn small_files_and_odd_blocks_are_clear_errors() {
     let (place, disk) = (Place::new(), on_disk());
