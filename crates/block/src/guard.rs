@@ -15,6 +15,7 @@ use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use tidemark_measure::line::shell_word;
 use tidemark_measure::units::binary_bytes;
 
 /// What a plan does to a volume that could lose something.
@@ -51,7 +52,7 @@ impl Intent {
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
     /// It holds or is something that the plan would destroy, and the user has not allowed that.
-    #[error("{path} would be {}, but {reason}; to {} it, add `--allow-destroy {path}`", intent.words().0, intent.words().1)]
+    #[error("{path} would be {}, but {reason}; to {} it, add `--allow-destroy {}`", intent.words().0, intent.words().1, shell_word(path))]
     Precious {
         /// As the document names it: a path, or `pool/image`.
         path: String,
@@ -62,8 +63,9 @@ pub enum GuardError {
     },
     /// It is in use. Writing under its user corrupts what that holds in memory, too.
     #[error(
-        "{path} would be {}, but {reason}; release it first, or add `--allow-destroy {path}` to {} it anyway",
+        "{path} would be {}, but {reason}; release it first, or add `--allow-destroy {}` to {} it anyway",
         intent.words().0,
+        shell_word(path),
         intent.words().1
     )]
     InUse {
