@@ -7,7 +7,13 @@ use tidemark_plan::plan::Work;
 
 fn ready() -> Ready {
     // Nothing is run, so that any program does.
-    Ready { program: Arc::new(Program::stand_in()), method: None }
+    Ready {
+        program: Program::stand_in(),
+        examined: Examined::default(),
+        allow: Vec::new(),
+        running: Running::default(),
+        method: None,
+    }
 }
 
 fn plan(text: &str) -> Plan {
