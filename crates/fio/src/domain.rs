@@ -2,14 +2,13 @@
 
 use crate::examined::{Examined, Found};
 use crate::file::{FioFile, Use, together};
-use rustix::fs::{Mode, OFlags, fstat};
+use rustix::fs::fstat;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidemark_block::job::{Place, Volume};
-use tidemark_plan::policy::Access;
 use tidemark_sandbox::Sandbox;
 
 /// Directories in which nobody stores files: fio makes none there.
@@ -81,24 +80,20 @@ pub(crate) fn is_short(found: &OwnedFd, one: &Use) -> bool {
 /// For a work on volumes; `makes` says that files are made which are not there yet, or made anew.
 pub(crate) fn of_volume(volume: &Volume, writes: bool, makes: bool) -> Sandbox {
     let mut sandbox = Sandbox::default();
-    let access = Access::own();
-    let found =
-        |path: &Path| access.open(path, OFlags::PATH, Mode::empty()).ok().map(|found| Arc::new(found.into()));
-    match &volume.place {
-        Place::File(path) => {
-            if let Some(found) = found(path) {
-                sandbox.file(path, found);
-            }
-            if makes && let Some((path, found)) = directory(path, &Examined::default()) {
-                sandbox.directory(path, found);
-            }
-        }
-        Place::Device(path) => match found(path) {
-            Some(found) if writes => sandbox.device(path, found),
-            Some(found) => sandbox.read(path, found),
-            None => {}
-        },
-        Place::Rbd(_) => {}
+    let (Place::File(path) | Place::Device(path)) = &volume.place else { return sandbox };
+    let (examined, is_device) = (Examined::default(), matches!(volume.place, Place::Device(_)));
+    // What cannot be opened, fio cannot open either, and reports why.
+    match examined.still(path) {
+        Ok(Found::File { found, .. }) => sandbox.file(path, found),
+        Ok(Found::Device { found, .. }) if writes && is_device => sandbox.device(path, found),
+        Ok(Found::Device { found, .. }) => sandbox.read(path, found),
+        Ok(Found::Absent | Found::Other) | Err(_) => {}
+    }
+    if makes
+        && !is_device
+        && let Some((directory, found)) = directory(path, &examined)
+    {
+        sandbox.directory(directory, found);
     }
     sandbox
 }

@@ -3,7 +3,7 @@
 
 use crate::domain::{Domain, is_short};
 use crate::examined::{Examined, Found};
-use crate::file::FioFile;
+use crate::file::{FioFile, Use};
 use crate::program::Program;
 use crate::{logs, rbd, surroundings};
 use rustix::fs::{Mode, OFlags};
@@ -229,16 +229,17 @@ impl Prepared for Ready {
     fn open(&mut self, stage: StageWorks<'_>, _notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
         let runs = runs(stage.works);
         self.running = Running::default();
-        for works in &runs {
-            // Much may have happened since the run was prepared.
-            let domain = check(works, &self.examined, &self.allow)?;
-            let written = domain.uses.iter().filter(|(one, _)| one.writes);
-            let devices =
-                written.filter(|(_, found)| matches!(found, Found::Device { is_released: true, .. }));
-            let held = devices.filter_map(|(one, _)| exclusively(&one.path));
-            self.running._devices.extend(held);
-            self.running.paths.extend(domain.uses.iter().map(|(one, _)| one.path.clone()));
-        }
+        // Much may have happened since the run was prepared.
+        let domains = runs.iter().map(|works| check(works, &self.examined, &self.allow));
+        let domains: Vec<Domain> = domains.collect::<Result<_, _>>()?;
+        let uses = || domains.iter().flat_map(|domain| &domain.uses);
+        let is_written = |(one, found): &&(Use, Found)| {
+            one.writes && matches!(found, Found::Device { is_released: true, .. })
+        };
+        self.running = Running {
+            paths: uses().map(|(one, _)| one.path.clone()).collect(),
+            _devices: uses().filter(is_written).filter_map(|(one, _)| exclusively(&one.path)).collect(),
+        };
         let files: Vec<&FioFile> = runs.iter().flatten().map(|(_, file)| *file).collect();
         let touched: Vec<Vec<PathBuf>> = files.iter().map(|file| file.paths().cloned().collect()).collect();
         let touches: Vec<Touch<'_>> =
