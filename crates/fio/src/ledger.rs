@@ -5,6 +5,7 @@ use crate::import::{self, Seconds, Snapshot, Track};
 use crate::jobfile::Process;
 use crate::json::{Document, Job};
 use crate::stderr::{self, Stderr};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 use tidemark_block::job::{self, Action};
@@ -259,7 +260,12 @@ impl<'a> Ledger<'a> {
         let direct = self.accounts.iter().any(Account::is_direct);
         let failed =
             |what: &str| Err(OpenError(format!("fio {what}: {}{}", stderr.words(), stderr.remedy(direct))));
-        let Some(report) = &self.reports[process] else { return failed("did not run") };
+        let Some(report) = &self.reports[process] else {
+            let signal = status.and_then(|status| status.signal());
+            return failed(
+                &signal.map_or("did not run".into(), |signal| format!("was killed by signal {signal}")),
+            );
+        };
         let error = report.jobs.iter().map(|job| job.error).find(|error| *error != 0);
         let has_begun = error.is_some_and(|error| stderr.failure(error).is_some());
         let is_storage = error.is_some_and(|error| {
@@ -279,7 +285,7 @@ impl<'a> Ledger<'a> {
             }
             () if has_failed && is_untouched && !has_begun => failed("could not start"),
             // It refuses some devices and files without calling that an error.
-            () if !has_failed && report.jobs.iter().all(has_not_run) && !stderr.is_silent() => {
+            () if !has_failed && report.jobs.iter().all(has_not_run) && stderr.complains() => {
                 failed("did nothing")
             }
             () => Ok(()),
@@ -480,7 +486,6 @@ fn has_not_run(job: &Job) -> bool {
 
 /// What ended a process, other than a job's own error.
 fn trouble(status: Option<ExitStatus>, stderr: &Stderr, report: Option<&Document>) -> Option<String> {
-    use std::os::unix::process::ExitStatusExt as _;
     if let Some(signal) = status.and_then(|status| status.signal()) {
         return Some(format!("fio was killed by signal {signal}"));
     }

@@ -65,9 +65,9 @@ impl Stderr {
         self.0.iter().map(String::as_str).find(|line| line.contains("fopen log"))
     }
 
-    /// Whether it printed anything.
-    pub(crate) fn is_silent(&self) -> bool {
-        self.0.is_empty()
+    /// Whether it complained of anything: what it prints of its jobs begins with their names.
+    pub(crate) fn complains(&self) -> bool {
+        self.0.iter().any(|line| line.starts_with("fio: "))
     }
 
     /// What to do about it, where that is known; `direct` says whether a job bypasses the page cache.

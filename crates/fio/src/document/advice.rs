@@ -42,7 +42,7 @@ pub(super) fn refuse(setting: &Setting<'_>, found: &mut Vec<Diagnostic>) {
             "`write_iolog` would overwrite the file that it names".into(),
             "remove it: Tidemark keeps fio's counts and latencies itself",
         ),
-        "read_iolog" | "opendir" => refuse(
+        "read_iolog" | "opendir" | "merge_blktrace_file" => refuse(
             format!("`{name}` names files outside this job file"),
             "Tidemark guards the devices that a document names: name files and devices with `filename`",
         ),

@@ -146,6 +146,7 @@ fn what_runs_programs_or_hides_devices_is_refused_where_it_stands() {
     for text in [
         "[a]\ninclude other.fio\n",
         "[a]\nread_iolog=/tmp/log\n",
+        "[a]\nmerge_blktrace_file=/tmp/log\n",
         "[a]\nrw=write\nfilename=${DEVICE}\n",
         "[a]\nsize=$pagesize'$(touch /tmp/x)'\n",
         "[a]\nunified_rw_reporting=1\n",

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::json::{Latency, Piece, Stream};
-use std::os::unix::process::ExitStatusExt as _;
 use tidemark_load::stop::StopRequest;
 use tidemark_measure::tally::Interval;
 
@@ -211,4 +210,13 @@ fn calls_of_sync_file_range_are_not_short_writes() {
     let outcome = settle_of(&syncing, document, &[], 0).unwrap();
     assert_eq!(outcome.tallies[1].faults.of(Fault::ShortTransfer), 0);
     assert!(outcome.remarks.iter().any(|remark| remark.contains("sync_file_range")), "{:?}", outcome.remarks);
+}
+
+#[test]
+fn a_fio_that_dies_at_once_was_killed() {
+    let work = work();
+    let ledger = Ledger::new(&[&work], &[Process::default()]);
+    let segfault = ExitStatus::from_raw(11);
+    let error = ledger.results(&[Some(segfault)], false, &mut [&mut Deaf]).map(drop).unwrap_err().to_string();
+    assert!(error.starts_with("fio was killed by signal 11: "), "{error}");
 }
