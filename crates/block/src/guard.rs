@@ -17,6 +17,7 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use tidemark_measure::line::shell_word;
 use tidemark_measure::units::binary_bytes;
 use tidemark_plan::policy;
 
@@ -54,7 +55,7 @@ impl Intent {
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
     /// It holds or is something that the plan would destroy, and the user has not allowed that.
-    #[error("{path} would be {}, but {reason}; to {} it, add `--allow-destroy {path}`", intent.words().0, intent.words().1)]
+    #[error("{path} would be {}, but {reason}; to {} it, add `--allow-destroy {}`", intent.words().0, intent.words().1, shell_word(path))]
     Precious {
         /// As the document names it: a path, or `pool/image`.
         path: String,
@@ -65,8 +66,9 @@ pub enum GuardError {
     },
     /// It is in use. Writing under its user corrupts what that holds in memory, too.
     #[error(
-        "{path} would be {}, but {reason}; release it first, or add `--allow-destroy {path}` to {} it anyway",
+        "{path} would be {}, but {reason}; release it first, or add `--allow-destroy {}` to {} it anyway",
         intent.words().0,
+        shell_word(path),
         intent.words().1
     )]
     InUse {

@@ -4,21 +4,22 @@
 //! directions, jobs, depths, times (with the `${VARIABLES}` in them) and the files, devices and images that are named.
 
 mod advice;
+mod check;
 pub(crate) mod ini;
 mod job;
 mod names;
 #[cfg(test)]
 mod tests;
+mod values;
 
-use crate::file::FioFile;
+use crate::file::{FioFile, Use, together};
 use ini::{MOST_REMARKS, Section, Setting};
+use job::Job;
 pub(crate) use job::Variables;
 pub use job::waits_for_each;
-use job::{BUFFERS, Job, NUMBERS, expanded};
 use names::Names;
 use std::collections::HashSet;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tidemark_block::job::Action;
 use tidemark_load::pacing::Pacing;
@@ -44,11 +45,10 @@ const MOST_JOBS: usize = 1_000;
 /// A file's length times its jobs, bytes: a `[global]` option holds for every job, and drivers get the whole file with each.
 const MOST_TEXT: usize = 32 << 20;
 
-/// The name of a Ceph cluster that needs no other name.
-const USUAL_CLUSTER: &str = "ceph";
-
 /// The variables of fio in formats of file names that Tidemark knows.
 pub(crate) const KNOWN_VARIABLES: [&str; 3] = ["$jobname", "$jobnum", "$filenum"];
+
+pub(crate) use values::KEYWORDS;
 
 /// Whether a text is a fio job file: its first line that is not blank or a comment is a `[section]` header.
 pub(crate) fn is_fio(text: &str) -> bool {
@@ -74,10 +74,10 @@ pub(crate) fn read(
     let Some(jobs) = jobs(&sections, &global, variables, waited_for, &mut found) else {
         return Err(vec![environment::given_up()]);
     };
-    check_shared(&sections, &mut found);
+    check::shared(&sections, &mut found);
     advice::warn(&jobs.iter().map(|job| (&job.job, job.span.clone())).collect::<Vec<_>>(), &mut found);
     let stages = cut(&jobs);
-    check_waits(&stages, &mut found);
+    check::waits(&stages, &mut found);
     if jobs.is_empty() && found.is_empty() {
         let help = "add a section for each job, `[name]`, with its options: `rw=`, `filename=`, `bs=`";
         found.push(Diagnostic::error(0..0, "the file has no job section", help));
@@ -140,7 +140,7 @@ struct Placed<'a> {
     job: Job<'a>,
     span: Range<usize>,
     /// The files and devices that it works on.
-    paths: Vec<PathBuf>,
+    files: Vec<Use>,
     /// Whether it waits for all jobs before it.
     waits: bool,
     /// Whether fio adds its numbers to those of the job before it.
@@ -159,7 +159,14 @@ fn jobs<'a>(
     let (mut above, mut jobs, mut seen) = (0, Vec::new(), HashSet::new());
     let mut shared = Names::default();
     for section in sections {
-        section.options.iter().for_each(|setting| advice::refuse(setting, found));
+        for setting in &section.options {
+            let before = found.len();
+            advice::refuse(setting, found);
+            // One mistake is one error.
+            if found.len() == before {
+                values::check(setting, variables, found);
+            }
+        }
         if section.is_global() {
             above += section.options.len();
             shared = shared.after(&section.options, variables);
@@ -177,13 +184,14 @@ fn jobs<'a>(
                 format!("two sections are named `{}`", section.name),
                 "use unique names: results are listed by name",
             ));
+            continue;
         }
+        check::name(section, found);
         let names = shared.after(&section.options, variables);
         let job =
             Job { section: section.name, global: &global[..above], own: &section.options, variables, names };
-        check(&job, &section.span, found);
-        check_numbers(&job, found);
-        let paths = job.paths().unwrap_or_else(|wrong| {
+        check::job(&job, &section.span, found);
+        let files = job.uses().unwrap_or_else(|wrong| {
             let message = format!("`{}` {wrong}", shortened(job.section));
             found.push(Diagnostic::error(
                 section.span.clone(),
@@ -194,103 +202,9 @@ fn jobs<'a>(
         });
         let waits = job.on(&["stonewall", "wait_for_previous"]) == Some(true);
         let joins = job.on(&["group_reporting"]) == Some(true) && job.on(&["new_group"]) != Some(true);
-        jobs.push(Placed { job, span: section.span.clone(), paths, waits, joins });
+        jobs.push(Placed { job, span: section.span.clone(), files, waits, joins });
     }
     Some(jobs)
-}
-
-/// Finds what Tidemark must know of a job and cannot.
-fn check(job: &Job<'_>, span: &Range<usize>, found: &mut Vec<Diagnostic>) {
-    let directions = job.directions();
-    if directions.is_none() {
-        let span = job.setting(&["rw", "readwrite"]).map_or(span.clone(), |setting| setting.span.clone());
-        found.push(Diagnostic::error(
-            span,
-            format!("fio has no `rw={}`", job.pattern()),
-            "use read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite or randtrimwrite",
-        ));
-    }
-    if job.on(&["stats"]) == Some(false) {
-        found.push(Diagnostic::error(
-            span.clone(),
-            format!("fio reports nothing for `{}`: it sets `stats=0`", job.section),
-            "remove `stats`, so that all load is reported",
-        ));
-    }
-    let writes = directions.is_some_and(|all| all.iter().any(|(action, _)| *action != Action::Read));
-    let is_guarded = |setting: &Setting<'_>| match setting.name {
-        "filename" | "directory" | "filename_format" => writes && job.on_files(),
-        "rbdname" | "pool" => writes && job.engine() == "rbd",
-        name => BUFFERS.contains(&name),
-    };
-    let places = ["filename", "directory", "filename_format", "rbdname", "pool", "mem", "iomem"];
-    let mut named = places.iter().filter_map(|name| job.setting(&[name]));
-    if let Some(setting) = named.find(|setting| setting.value.contains("${") && is_guarded(setting)) {
-        found.push(Diagnostic::error(
-            setting.span.clone(),
-            format!("`{}` of `{}` is taken from the environment", setting.name, job.section),
-            "write it out: Tidemark guards the devices and images that a document names",
-        ));
-    }
-    let elsewhere = job.setting(&["clustername"]).filter(|setting| setting.value != USUAL_CLUSTER);
-    if let Some(setting) = elsewhere.filter(|_| writes && job.engine() == "rbd") {
-        found.push(Diagnostic::error(
-            setting.span.clone(),
-            format!("`clustername` of `{}` is another cluster than the one that Tidemark asks for its images", job.section),
-            "remove it; where the cluster has a configuration of its own, set CEPH_CONF to that file for the run",
-        ));
-    }
-    let mut named = places.iter().filter_map(|name| job.setting(&[name]));
-    if let Some(setting) = named.find(|setting| hides_name(setting) && is_guarded(setting)) {
-        found.push(Diagnostic::error(
-            setting.span.clone(),
-            format!(
-                "`{}` of `{}` has a `$` that is none of fio's $jobname, $jobnum and $filenum in `filename_format`",
-                setting.name, job.section
-            ),
-            "write the name out: Tidemark guards the devices and images that a document names",
-        ));
-    }
-}
-
-/// Whether fio may make another name of a place than the one that stands there.
-fn hides_name(setting: &Setting<'_>) -> bool {
-    let plain = match setting.name {
-        "filename_format" => {
-            KNOWN_VARIABLES.iter().fold(setting.value.to_owned(), |rest, known| rest.replace(known, ""))
-        }
-        _ => setting.value.to_owned(),
-    };
-    plain.contains('$') && !plain.contains("${")
-}
-
-/// Files that stand in a `[global]` section behind the last job: they are nobody's, and fio opens them for none.
-fn check_shared(sections: &[Section<'_>], found: &mut Vec<Diagnostic>) {
-    let last = sections.iter().rposition(|section| !section.is_global()).map_or(0, |last| last + 1);
-    let mut idle = sections[last..].iter().flat_map(|section| &section.options);
-    if let Some(setting) = idle.find(|setting| setting.name == "filename") {
-        found.push(Diagnostic::error(
-            setting.span.clone(),
-            "`filename` stands in a `[global]` section behind the last job, so it holds for none",
-            "move the section before the jobs that it is for",
-        ));
-    }
-}
-
-/// Variables that stand for numbers, and are not set.
-fn check_numbers(job: &Job<'_>, found: &mut Vec<Diagnostic>) {
-    for setting in NUMBERS.iter().filter_map(|name| job.setting(&[name])) {
-        if let Err(variable) = expanded(setting.value, job.variables) {
-            found.push(Diagnostic::error(
-                setting.span.clone(),
-                format!(
-                    "`{}` of `{}`: the environment variable {variable} is not set",
-                    setting.name, job.section
-                ),
-                format!("set it before the run: export {variable}=..., or write the number itself"),
-            ));
-        }
-    }
 }
 
 /// Jobs that run side by side.
@@ -303,22 +217,6 @@ fn cut<'p, 'a>(jobs: &'p [Placed<'a>]) -> Vec<Vec<&'p Placed<'a>>> {
         }
     }
     stages
-}
-
-/// `wait_for` must name a job of the same stage: every stage is a fio process of its own.
-fn check_waits(stages: &[Vec<&Placed<'_>>], found: &mut Vec<Diagnostic>) {
-    for stage in stages {
-        for placed in stage {
-            let Some(setting) = placed.job.setting(&["wait_for"]) else { continue };
-            if !stage.iter().any(|other| other.job.shown() == setting.value) {
-                found.push(Diagnostic::error(
-                    setting.span.clone(),
-                    format!("`wait_for={}` names no job of the same stage", setting.value),
-                    "remove `wait_for`; `stonewall` makes a job wait for all jobs before it",
-                ));
-            }
-        }
-    }
 }
 
 fn stage(
@@ -387,8 +285,7 @@ fn work(
     let count = |job: &Job<'_>, names: &[&str]| job.number(names).unwrap_or(1).clamp(1, u64::from(u32::MAX));
     let workers =
         all().map(|job| count(job, &["numjobs"])).sum::<u64>().min(u64::from(defaults::MOST_WORKERS));
-    let paths = distinct(group.iter().flat_map(|placed| placed.paths.iter().cloned()));
-    let longest = |name: &str| all().filter_map(|job| job.time_ns(name)).max().filter(|time| *time > 0);
+    let longest = |names: &[&str]| all().filter_map(|job| job.time_ns(names)).max().filter(|time| *time > 0);
     Work {
         name: first.shown().to_owned(),
         kind: WorkKind::Normal,
@@ -398,8 +295,8 @@ fn work(
             connections: None,
             pacing: Pacing::BACK_TO_BACK,
             stop: Stop {
-                warm_up_ns: longest("ramp_time").unwrap_or(0),
-                window_ns: longest("runtime"),
+                warm_up_ns: longest(&["ramp_time"]).unwrap_or(0),
+                window_ns: longest(&["runtime", "timeout"]),
                 drain_ns: defaults::DRAIN_NS,
                 ..Stop::default()
             },
@@ -416,9 +313,10 @@ fn work(
             section: first.section.to_owned(),
             actions,
             direct: all().all(|job| job.on(&["direct"]) == Some(true)),
-            paths,
+            files: together(group.iter().flat_map(|placed| placed.files.iter().cloned())),
             buffers: distinct(all().filter_map(Job::buffers)),
             reads_back: all().any(Job::verifies_afterwards),
+            syncs_ranges: all().any(|job| job.value(&["sync_file_range"]).is_some()),
             images: distinct(all().filter_map(Job::image)),
             elsewhere: distinct(all().filter(|job| !job.on_files()).flat_map(Job::named)),
             logs: distinct(all().flat_map(Job::logs)),

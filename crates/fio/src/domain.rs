@@ -1,77 +1,124 @@
-//! Where a fio process may write: what the guard has examined, and the directories of files that fio makes.
+//! Where a fio process may write: to what the guard has examined, and in the directories of files that fio makes.
 
-use crate::file::FioFile;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use crate::examined::{Examined, Found};
+use crate::file::{FioFile, Use, together};
+use rustix::fs::fstat;
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tidemark_block::job::{Place, Volume};
 use tidemark_sandbox::Sandbox;
 
 /// Directories in which nobody stores files: fio makes none there.
 const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// For the jobs of one process; `devices` are the numbers of those that the guard has examined.
-pub(crate) fn of_files<'a>(files: impl IntoIterator<Item = &'a FioFile>, devices: &[u64]) -> Sandbox {
-    let mut sandbox = Sandbox::default();
-    for file in files {
-        let writes = file.actions.iter().any(|action| action.changes());
-        let named = file.paths.iter().map(|path| (path, writes));
-        for (path, writes) in named.chain(file.buffers.iter().map(|path| (path, true))) {
-            match device(path) {
-                Some(number) if writes && devices.contains(&number) => sandbox.device(path, number),
-                Some(_) => sandbox.device_to_read(path),
-                None => open(&mut sandbox, path),
+/// What the jobs of one process need.
+#[derive(Default)]
+pub(crate) struct Domain {
+    /// What they use, with what was found there.
+    pub(crate) uses: Vec<(Use, Found)>,
+    /// The directories in which fio makes files, or makes them anew.
+    pub(crate) directories: BTreeMap<PathBuf, Arc<OwnedFd>>,
+}
+
+impl Domain {
+    /// For the jobs of one process.
+    ///
+    /// # Errors
+    /// Something is not what the guard has examined.
+    pub(crate) fn of_files<'a>(
+        files: impl IntoIterator<Item = &'a FioFile>,
+        examined: &Examined,
+    ) -> Result<Self, String> {
+        let buffer = |path: &PathBuf| Use { path: path.clone(), writes: true, ..Use::default() };
+        let used = |file: &'a FioFile| file.files.iter().cloned().chain(file.buffers.iter().map(buffer));
+        let mut domain = Self::default();
+        for one in together(files.into_iter().flat_map(used)) {
+            let found = examined.still(&one.path)?;
+            let is_made = match &found {
+                Found::Absent => true,
+                // What was there before the run stays the file that it is.
+                Found::File { found, is_ours } => *is_ours && (one.removes || is_short(found, &one)),
+                Found::Device { .. } | Found::Other => false,
+            };
+            if is_made && let Some((directory, found)) = directory(&one.path, examined) {
+                domain.directories.insert(directory, found);
+            }
+            domain.uses.push((one, found));
+        }
+        Ok(domain)
+    }
+
+    pub(crate) fn sandbox(&self) -> Sandbox {
+        let mut sandbox = Sandbox::default();
+        for (Use { path, writes, .. }, found) in &self.uses {
+            match found {
+                Found::File { found, .. } if *writes => sandbox.file(path, Arc::clone(found)),
+                Found::Device { found, is_released: true } if *writes => {
+                    sandbox.device(path, Arc::clone(found));
+                }
+                Found::File { found, .. } | Found::Device { found, .. } => {
+                    sandbox.read(path, Arc::clone(found));
+                }
+                Found::Absent | Found::Other => {}
             }
         }
-        file.logs.iter().filter_map(|log| directory(log)).for_each(|directory| sandbox.directory(directory));
+        for (path, found) in &self.directories {
+            sandbox.directory(path, Arc::clone(found));
+        }
+        sandbox
     }
-    sandbox
 }
 
-/// For a work on volumes; `makes` says that files are made which are not there yet, and `devices` are as above.
+/// Whether a file has less than a job wants it to have: fio removes it and makes it anew.
+pub(crate) fn is_short(found: &OwnedFd, one: &Use) -> bool {
+    fstat(found).is_ok_and(|found| (found.st_size as u64) < one.length)
+}
+
+/// For a work on volumes; `makes` says that files are made which are not there yet, or made anew, and `devices` are the numbers of those that
+/// the guard has examined.
 pub(crate) fn of_volume(volume: &Volume, writes: bool, makes: bool, devices: &[u64]) -> Sandbox {
     let mut sandbox = Sandbox::default();
-    match &volume.place {
-        Place::File(path) if makes => open(&mut sandbox, path),
-        Place::File(path) => sandbox.file(path),
-        Place::Device(path) => match device(path) {
-            Some(number) if writes && devices.contains(&number) => sandbox.device(path, number),
-            _ => sandbox.device_to_read(path),
-        },
-        Place::Rbd(_) => {}
+    let (Place::File(path) | Place::Device(path)) = &volume.place else { return sandbox };
+    let (examined, is_device) = (Examined::default(), matches!(volume.place, Place::Device(_)));
+    // What cannot be opened, fio cannot open either, and reports why.
+    match examined.still(path) {
+        Ok(Found::File { found, .. }) => sandbox.file(path, found),
+        Ok(Found::Device { found, .. }) if writes && is_device && is_one_of(&found, devices) => {
+            sandbox.device(path, found);
+        }
+        Ok(Found::Device { found, .. }) => sandbox.read(path, found),
+        Ok(Found::Absent | Found::Other) | Err(_) => {}
+    }
+    if makes
+        && !is_device
+        && let Some((directory, found)) = directory(path, &examined)
+    {
+        sandbox.directory(directory, found);
     }
     sandbox
 }
 
-/// The number of the device at a path; `None`: there is none.
-pub(crate) fn device(path: &Path) -> Option<u64> {
-    let found = std::fs::metadata(path).ok()?;
-    let kind = found.file_type();
-    (kind.is_block_device() || kind.is_char_device()).then(|| found.rdev())
+fn is_one_of(device: &OwnedFd, devices: &[u64]) -> bool {
+    fstat(device).is_ok_and(|found| devices.contains(&found.st_rdev))
 }
 
-/// Opens a file with its directory: fio removes one that is too short and makes it anew. Like fio, it makes directories that are missing.
-fn open(sandbox: &mut Sandbox, path: &Path) {
-    sandbox.file(path);
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        // If it cannot be made, fio reports why.
-        let _ = std::fs::create_dir_all(parent);
-    }
-    if let Some(directory) = directory(path) {
-        sandbox.directory(directory);
-    }
-}
-
-/// The directory in which fio makes a file, if files are made there at all.
-fn directory(path: &Path) -> Option<PathBuf> {
+/// The directory in which fio makes a file, if files are made there at all. Like fio, it makes directories that are missing.
+fn directory(path: &Path, examined: &Examined) -> Option<(PathBuf, Arc<OwnedFd>)> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let whole = std::fs::canonicalize(parent).ok()?;
+    // If it cannot be made, fio reports why.
+    let found = examined.directory(parent).ok()?;
+    let whole = std::fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd())).ok()?;
     // A file system of devices may be mounted elsewhere, too.
     let of = |path: &Path| std::fs::metadata(path).ok().map(|found| found.dev());
+    let own = fstat(&found).ok().map(|found| found.st_dev);
     let is_systems = SYSTEM.iter().any(|system| {
         let shared = *system == "/dev" && whole.starts_with("/dev/shm");
-        !shared && (whole.starts_with(system) || of(Path::new(system)) == of(&whole))
+        !shared && (whole.starts_with(system) || of(Path::new(system)) == own)
     });
-    (whole != Path::new("/") && !is_systems).then_some(whole)
+    (whole != Path::new("/") && !is_systems).then_some((whole, found))
 }
 
 #[cfg(test)]
@@ -80,6 +127,7 @@ mod tests {
 
     #[test]
     fn no_file_opens_the_root_or_the_devices() {
+        let directory = |path: &Path| directory(path, &Examined::default()).map(|(path, _)| path);
         for path in ["/file", "/dev/file", "/dev/../dev/file", "/proc/self/file", "/sys/file"] {
             assert_eq!(directory(Path::new(path)), None, "{path}");
         }
@@ -93,12 +141,12 @@ mod tests {
     fn a_work_on_a_volume_writes_to_devices_that_were_examined() {
         let path = Path::new("/dev/null");
         let volume = Volume { place: Place::Device(path.into()), size: 4096 };
-        let number = device(path).unwrap();
-        let (mut read, mut written) = (Sandbox::default(), Sandbox::default());
-        read.device_to_read(path);
-        written.device(path, number);
-        assert_eq!(of_volume(&volume, true, false, &[number]), written);
-        assert_eq!(of_volume(&volume, true, true, &[number + 1]), read, "the path leads to another by now");
-        assert_eq!(of_volume(&volume, false, false, &[number]), read);
+        let number = std::fs::metadata(path).unwrap().rdev();
+        let may_write = |writes, makes, devices: &[u64]| {
+            format!("{:?}", of_volume(&volume, writes, makes, devices)).contains("WriteDevice")
+        };
+        assert!(may_write(true, false, &[number]));
+        assert!(!may_write(true, true, &[number + 1]), "the path leads to another by now");
+        assert!(!may_write(false, false, &[number]));
     }
 }

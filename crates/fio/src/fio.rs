@@ -105,7 +105,7 @@ impl Engine for Fio {
 /// Refuses jobs of one file where fio names a file or device that its reader has not seen, and so no guard would look at.
 fn agree(program: &Program, jobs: &[&FioFile]) -> Result<(), String> {
     let Some(first) = jobs.first() else { return Ok(()) };
-    let own: Vec<&PathBuf> = jobs.iter().flat_map(|job| &job.paths).collect();
+    let own: Vec<&PathBuf> = jobs.iter().flat_map(|job| job.paths()).collect();
     let named = program.parse(&first.text)?;
     let is_known =
         |path: &&PathBuf| own.contains(path) || jobs.iter().any(|job| job.elsewhere.contains(path));

@@ -5,6 +5,7 @@
 
 mod ways;
 
+use crate::document::KEYWORDS;
 use crate::domain;
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -22,7 +23,7 @@ use tidemark_sandbox::Sandbox;
 use ways::{Mix, percent};
 
 /// One fio process.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Process {
     /// Its job file.
     pub text: String,
@@ -196,16 +197,17 @@ fn place(options: &mut Options, job: &Job, volume: &Volume) -> Result<Vec<(Strin
     Ok(environment)
 }
 
-/// A value that fio reads back unchanged: its job files cut lines at `;` and `#` and expand `${...}`.
+/// A value that fio reads back unchanged: its job files cut lines at `;` and `#`, and fio replaces `${...}` and its keywords.
 fn sayable(value: Option<String>, name: &str) -> Result<String, OpenError> {
     let fits = |value: &String| {
         !value.contains([';', '#', '\n', '\r', '\'', '"', '\\'])
             && !value.contains("${")
+            && !KEYWORDS.iter().any(|keyword| value.contains(keyword))
             && value.trim() == value
     };
     value.filter(fits).ok_or_else(|| {
         OpenError(format!(
-            "fio's job files cannot name `{name}`: use a name without spaces at its ends, ; # \" ' \\ or ${{"
+            "fio's job files cannot name `{name}`: use a name without spaces at its ends, ; # \" ' \\ ${{ $pagesize $mb_memory or $ncpus"
         ))
     })
 }

@@ -5,6 +5,7 @@ use crate::import::{self, Seconds, Snapshot, Track};
 use crate::jobfile::Process;
 use crate::json::{Document, Job};
 use crate::stderr::{self, Stderr};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 use tidemark_block::job::{self, Action};
@@ -40,6 +41,8 @@ struct Account<'a> {
     is_of_file: bool,
     /// Whether it reads back what it wrote when all is written.
     reads_back: bool,
+    /// Whether it calls `sync_file_range`.
+    syncs_ranges: bool,
     /// One for each process.
     tracks: Vec<Track>,
     seconds: Seconds,
@@ -76,11 +79,18 @@ impl<'a> Account<'a> {
             actions,
             is_of_file: file.is_some(),
             reads_back: file.is_some_and(|file| file.reads_back),
+            syncs_ranges: file.is_some_and(|file| file.syncs_ranges),
             tracks: processes.iter().map(|_| Track::new(ramp_ns)).collect(),
             seconds: Seconds::new(actions.len(), processes.len()),
             remarks,
             begun: None,
         }
+    }
+
+    /// Whether it bypasses the page cache.
+    fn is_direct(&self) -> bool {
+        let of_volumes = || self.work.job.get::<job::Job>().is_some_and(|job| job.direct);
+        self.work.job.get::<FioFile>().map_or_else(of_volumes, |file| file.direct)
     }
 
     /// The jobs of a report that are this work's: all of a client's process, or those that fio calls by its name.
@@ -247,21 +257,36 @@ impl<'a> Ledger<'a> {
     /// Whether fio failed before it did anything: then what it said is the answer.
     fn check_start(&self, process: usize, status: Option<ExitStatus>) -> Result<(), OpenError> {
         let stderr = &self.stderr[process];
+        let direct = self.accounts.iter().any(Account::is_direct);
         let failed =
-            |what: &str| Err(OpenError(format!("fio {what}: {}{}", stderr.words(), stderr.remedy())));
-        let Some(report) = &self.reports[process] else { return failed("did not run") };
+            |what: &str| Err(OpenError(format!("fio {what}: {}{}", stderr.words(), stderr.remedy(direct))));
+        let Some(report) = &self.reports[process] else {
+            let signal = status.and_then(|status| status.signal());
+            return failed(
+                &signal.map_or("did not run".into(), |signal| format!("was killed by signal {signal}")),
+            );
+        };
         let error = report.jobs.iter().map(|job| job.error).find(|error| *error != 0);
+        let has_begun = error.is_some_and(|error| stderr.failure(error).is_some());
         let is_storage = error.is_some_and(|error| {
-            matches!(stderr::class(error), Fault::Io | Fault::NoSpace | Fault::Gone | Fault::Timeout)
-                && stderr.failure(error).is_some()
+            matches!(
+                stderr::class(error),
+                Fault::Io | Fault::NoSpace | Fault::Gone | Fault::Timeout | Fault::WrongContent
+            )
         });
+        let is_untouched = report.jobs.iter().all(is_untouched);
         // By itself: one that was killed did not fail to start.
         let has_failed =
             error.is_some() || status.and_then(|status| status.code()).is_some_and(|code| code != 0);
         match () {
             () if report.jobs.is_empty() => failed("reported no job"),
-            () if has_failed && !is_storage && report.jobs.iter().all(is_untouched) => {
-                failed("could not start")
+            () if has_failed && is_untouched && has_begun && !is_storage => {
+                failed("failed at its first operation")
+            }
+            () if has_failed && is_untouched && !has_begun => failed("could not start"),
+            // It refuses some devices and files without calling that an error.
+            () if !has_failed && report.jobs.iter().all(has_not_run) && stderr.complains() => {
+                failed("did nothing")
             }
             () => Ok(()),
         }
@@ -333,6 +358,15 @@ impl<'a> Ledger<'a> {
                 "fio read back what it had written, to verify it: rates are over both phases together.";
             remarks.push(text.into());
         }
+        if account.syncs_ranges {
+            remarks.push(
+                "fio counts its calls of sync_file_range as short writes, so short writes are not counted."
+                    .into(),
+            );
+        }
+        if let Some(line) = self.stderr.iter().find_map(Stderr::lost_log) {
+            remarks.push(format!("fio could not write a log: {line}."));
+        }
         let ok: u64 = tallies.iter().map(|tally| tally.ok).sum();
         let is_cut = interrupted || !given_up.is_empty();
         let outcome = Outcome {
@@ -376,7 +410,9 @@ impl Account<'_> {
                 is_issued: true,
             });
         }
-        let short = [job.short_reads(), job.write.short_ios, job.trim.short_ios];
+        // What it calls a short write may be a call of sync_file_range.
+        let short_writes = if self.syncs_ranges { 0 } else { job.write.short_ios };
+        let short = [job.short_reads(), short_writes, job.trim.short_ios];
         let dropped = [job.read.drop_ios, job.write.drop_ios, job.trim.drop_ios];
         let directions = [Action::Read, Action::Write, Action::Trim];
         for ((direction, short), dropped) in directions.into_iter().zip(short).zip(dropped) {
@@ -442,9 +478,14 @@ fn is_untouched(job: &Job) -> bool {
     job.read.total_ios + job.write.total_ios + job.trim.total_ios <= errors
 }
 
+/// Whether a job has not even tried.
+fn has_not_run(job: &Job) -> bool {
+    let all = [&job.read, &job.write, &job.trim];
+    is_untouched(job) && all.iter().all(|direction| direction.runtime == 0)
+}
+
 /// What ended a process, other than a job's own error.
 fn trouble(status: Option<ExitStatus>, stderr: &Stderr, report: Option<&Document>) -> Option<String> {
-    use std::os::unix::process::ExitStatusExt as _;
     if let Some(signal) = status.and_then(|status| status.signal()) {
         return Some(format!("fio was killed by signal {signal}"));
     }

@@ -131,7 +131,7 @@ pub(crate) fn check(policy: &Policy, who: &str, file: &FioFile) -> Result<(), St
             false => own.somewhere(&in_force)?,
         }
     }
-    file.paths.iter().try_for_each(|path| policy.allow(who, path))
+    file.paths().try_for_each(|path| policy.allow(who, path))
 }
 
 /// Whether a text has no blanks but spaces and no control characters: what fio makes of others differs from what they look
@@ -218,7 +218,7 @@ impl<'a> Reading<'a> {
                 "has a single quote, which fio uses for file names and commands: remove it",
             );
         }
-        if ["$pagesize", "$mb_memory", "$ncpus"].iter().any(|keyword| value.contains(keyword)) {
+        if document::KEYWORDS.iter().any(|keyword| value.contains(keyword)) {
             return self.refuse(setting, "has a keyword that fio passes to a shell: write the number itself");
         }
         match setting.name {

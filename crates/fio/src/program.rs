@@ -1,11 +1,13 @@
 //! The fio program on this machine.
 
+use crate::examined::Examined;
 use crate::stderr::Stderr;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use tidemark_sandbox::Sandbox;
 
 /// Names another fio than the one in `PATH`.
@@ -21,8 +23,8 @@ pub struct Program {
     version: Version,
     /// Whether the kernel keeps it from writing to what was not examined.
     confined: bool,
-    /// Numbers of the devices that a guard has examined, so that job files may write to them.
-    devices: Vec<u64>,
+    /// What a guard has examined for its job files.
+    examined: Arc<Examined>,
 }
 
 /// A version of fio.
@@ -91,14 +93,14 @@ impl Program {
         match version(&stderr) {
             None => Err(FioError::Broken { path, reason: format!("`--version` prints `{}`", stderr.trim()) }),
             Some(version) if version < OLDEST => Err(FioError::TooOld { path, version }),
-            Some(version) => Ok(Self { path, version, confined: true, devices: Vec::new() }),
+            Some(version) => Ok(Self { path, version, confined: true, examined: Arc::default() }),
         }
     }
 
     /// One for tests that run nothing.
     #[cfg(test)]
     pub(crate) fn stand_in() -> Self {
-        Self { path: "/nonexistent/fio".into(), version: OLDEST, confined: true, devices: Vec::new() }
+        Self { path: "/nonexistent/fio".into(), version: OLDEST, confined: true, examined: Arc::default() }
     }
 
     /// The same program without its sandbox: whatever it opens, it may write to.
@@ -106,13 +108,13 @@ impl Program {
         Self { confined: false, ..self }
     }
 
-    /// The same program, which may write to the devices of these numbers where a job file names them.
-    pub(crate) fn examined(self, devices: Vec<u64>) -> Self {
-        Self { devices, ..self }
+    /// The same program for job files of which this was examined.
+    pub(crate) fn with(&self, examined: Arc<Examined>) -> Self {
+        Self { examined, ..self.clone() }
     }
 
-    pub(crate) fn devices(&self) -> &[u64] {
-        &self.devices
+    pub(crate) fn examined(&self) -> &Examined {
+        &self.examined
     }
 
     /// Whether the kernel keeps it in a sandbox.

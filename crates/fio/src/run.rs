@@ -1,11 +1,12 @@
 //! Runs works through fio: processes started, followed report by report, ended by the user or a timeout.
 
 use crate::children::Children;
-use crate::domain;
+use crate::domain::Domain;
 use crate::file::FioFile;
 use crate::jobfile::{self, Process};
 use crate::json::{Document, Piece, Stream};
 use crate::ledger::Ledger;
+use crate::logs::Logs;
 use crate::program::Program;
 use std::io::{BufRead as _, BufReader, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -44,7 +45,7 @@ pub fn run(
     works: &[&Work],
     watches: &mut [&mut dyn Watch],
 ) -> Result<Vec<Outcome>, OpenError> {
-    let processes = prepare(fio, works)?;
+    let (processes, _logs) = prepare(fio, works)?;
     let start = Instant::now();
     let (sender, news) = channel();
     std::thread::scope(|scope| {
@@ -91,26 +92,32 @@ pub fn replay(
     ledger.results(&[None], false, watches)
 }
 
-/// The processes for the works.
-fn prepare(fio: &Program, works: &[&Work]) -> Result<Vec<Process>, OpenError> {
+/// The processes for the works, and the logs of a job file.
+fn prepare(fio: &Program, works: &[&Work]) -> Result<(Vec<Process>, Logs), OpenError> {
     if let [work] = works
         && let Some(job) = work.job.get::<Job>()
     {
-        return mirror(fio, work, job);
+        return Ok((mirror(fio, work, job)?, Logs::default()));
     }
     let files: Vec<&FioFile> = works.iter().filter_map(|work| work.job.get()).collect();
-    match files.first() {
-        Some(first) if files.len() == works.len() => match files.iter().all(|file| file.shares_run(first)) {
-            true => Ok(vec![Process {
-                text: first.text.to_string(),
-                sections: first.sections.to_vec(),
-                sandbox: domain::of_files(files.iter().copied(), fio.devices()),
-                ..Process::default()
-            }]),
-            false => Err(OpenError("works of different job files cannot share one fio process".into())),
-        },
-        _ => Err(OpenError("fio runs one work on volumes, or the jobs of one job file".into())),
+    let Some(first) = files.first().filter(|_| files.len() == works.len()) else {
+        return Err(OpenError("fio runs one work on volumes, or the jobs of one job file".into()));
+    };
+    if !files.iter().all(|file| file.shares_run(first)) {
+        return Err(OpenError("works of different job files cannot share one fio process".into()));
     }
+    let mut sandbox = Domain::of_files(files.iter().copied(), fio.examined()).map_err(OpenError)?.sandbox();
+    let jobs = works.iter().map(|work| work.load.workers).sum();
+    let mut logs = Logs::make(&files, jobs).map_err(OpenError)?;
+    logs.allow(&mut sandbox);
+    let process = Process {
+        text: first.text.to_string(),
+        sections: first.sections.to_vec(),
+        sandbox,
+        remarks: std::mem::take(&mut logs.remarks),
+        ..Process::default()
+    };
+    Ok((vec![process], logs))
 }
 
 /// The processes for a work on volumes.

@@ -60,8 +60,18 @@ impl Stderr {
         if lines.is_empty() { "it printed nothing".into() } else { lines.join("; ") }
     }
 
-    /// What to do about it, where that is known.
-    pub(crate) fn remedy(&self) -> &'static str {
+    /// Its word that it could not write a log.
+    pub(crate) fn lost_log(&self) -> Option<&str> {
+        self.0.iter().map(String::as_str).find(|line| line.contains("fopen log"))
+    }
+
+    /// Whether it complained of anything: what it prints of its jobs begins with their names.
+    pub(crate) fn complains(&self) -> bool {
+        self.0.iter().any(|line| line.starts_with("fio: "))
+    }
+
+    /// What to do about it, where that is known; `direct` says whether a job bypasses the page cache.
+    pub(crate) fn remedy(&self, direct: bool) -> &'static str {
         let says = |part: &str| self.0.iter().any(|line| line.contains(part));
         match () {
             () if says("Bad option") => {
@@ -79,7 +89,7 @@ impl Stderr {
                  if it is named there, run as a user with access to it)"
             }
             () if says("No such file") => " (create it, or correct the path)",
-            () if says("Invalid argument") => {
+            () if says("Invalid argument") && direct => {
                 " (direct I/O requires sizes and offsets that are multiples of the device's block size, usually 512 or 4096)"
             }
             () => "",
@@ -142,5 +152,8 @@ mod tests {
         assert!(!stderr.words().contains("hunter2"), "{}", stderr.words());
         stderr.hear("fio: pid=22046, got signal=9");
         assert_eq!(stderr.signal(), Some("9"));
+        stderr.hear("fio: pid=1, err=22/file:ioengines.c:1, func=td_io_queue, error=Invalid argument");
+        assert!(stderr.remedy(true).contains("direct I/O requires"));
+        assert_eq!(stderr.remedy(false), "", "nobody asked for direct I/O");
     }
 }

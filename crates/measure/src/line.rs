@@ -1,5 +1,7 @@
 //! Texts of others within lines of our own.
 
+use std::borrow::Cow;
+
 /// What stands where a text was cut.
 const CUT: char = '…';
 
@@ -25,6 +27,15 @@ pub fn one_line(text: &str, most: usize) -> String {
     line
 }
 
+/// A word for a shell's command line, in quotes where it needs them.
+pub fn shell_word(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-:=+@%,".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(format!("'{}'", text.replace('\'', "'\\''"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,6 +49,14 @@ mod tests {
         assert_eq!(one_line("abc\n\n", 3), "abc");
         assert_eq!(one_line("abc\nd", 3), "abc…");
         assert_eq!(one_line(" \n", 3), "");
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_cut_them() {
+        assert_eq!(shell_word("/tmp/a-1.dat"), "/tmp/a-1.dat");
+        assert_eq!(shell_word("/tmp/my swap"), "'/tmp/my swap'");
+        assert_eq!(shell_word("it's $HOME"), "'it'\\''s $HOME'");
+        assert_eq!(shell_word(""), "''");
     }
 
     proptest! {

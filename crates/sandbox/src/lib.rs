@@ -4,16 +4,20 @@
 //! differ, data that nobody examined is written over. A [`Sandbox`] closes that gap: the program runs in a Landlock domain
 //! (`landlock(7)`), in which every path that is not listed is refused with `EACCES`, whatever led the program there. Reading stays free,
 //! but for devices: a driver may take a command that writes from a descriptor that is open for reading.
+//!
+//! What may be written is listed by open descriptors, not by paths: a rule is for the very file that was examined. If a path leads to
+//! another one by the time the program opens it, that one is not listed.
 
 use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
     RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus,
 };
 use rustix::fs::FileType;
-use std::collections::BTreeSet;
 use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::Arc;
 
 /// What decides about files of devices.
 const DEVICES: &str = "/dev";
@@ -38,13 +42,26 @@ const LEAST: ABI = ABI::V1;
 const MOST: ABI = ABI::V5;
 
 /// Where a program may write. All else it may read, but for devices.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sandbox {
-    files: BTreeSet<PathBuf>,
-    directories: BTreeSet<PathBuf>,
-    read: BTreeSet<PathBuf>,
-    /// Numbers of the devices that may be written to.
-    devices: BTreeSet<u64>,
+#[derive(Clone, Debug, Default)]
+pub struct Sandbox(Vec<Grant>);
+
+/// Something that the program may use.
+#[derive(Clone, Debug)]
+struct Grant {
+    /// Its name, for messages.
+    path: PathBuf,
+    /// Open, if only to tell which it is (`O_PATH`).
+    found: Arc<OwnedFd>,
+    what: What,
+}
+
+/// What may be done to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    WriteFile,
+    WriteDevice,
+    Read,
+    MakeFiles,
 }
 
 /// A program could not be started in its sandbox.
@@ -75,26 +92,25 @@ pub fn is_harmless(path: &Path) -> bool {
 }
 
 impl Sandbox {
-    /// A file that the program may write to. One that does not exist, or is a device when the program starts, is as good as not listed.
-    pub fn file(&mut self, path: impl Into<PathBuf>) {
-        self.files.insert(path.into());
+    /// A file that the program may write to. If it is a device, it is as good as not listed.
+    pub fn file(&mut self, path: impl Into<PathBuf>, found: Arc<OwnedFd>) {
+        self.0.push(Grant { path: path.into(), found, what: What::WriteFile });
     }
 
-    /// A device that the program may write to and control, by its path and the number (`st_rdev`) of what was examined there: if the path
-    /// leads to another device by the time the program starts, it is as good as not listed.
-    pub fn device(&mut self, path: impl Into<PathBuf>, number: u64) {
-        self.files.insert(path.into());
-        self.devices.insert(number);
+    /// A device that the program may write to and control. The descriptor tells the device's file, not what is behind it: whoever opens it
+    /// for reading keeps a loop device from being detached meanwhile.
+    pub fn device(&mut self, path: impl Into<PathBuf>, found: Arc<OwnedFd>) {
+        self.0.push(Grant { path: path.into(), found, what: What::WriteDevice });
     }
 
-    /// A directory below which the program may make, write and remove files and make directories.
-    pub fn directory(&mut self, path: impl Into<PathBuf>) {
-        self.directories.insert(path.into());
+    /// A directory below which the program may make, write and remove files and make directories, whatever is there already.
+    pub fn directory(&mut self, path: impl Into<PathBuf>, found: Arc<OwnedFd>) {
+        self.0.push(Grant { path: path.into(), found, what: What::MakeFiles });
     }
 
-    /// A device that the program may read and ask for its properties.
-    pub fn device_to_read(&mut self, path: impl Into<PathBuf>) {
-        self.read.insert(path.into());
+    /// A file or device that the program may read; a device it may ask for its properties, too.
+    pub fn read(&mut self, path: impl Into<PathBuf>, found: Arc<OwnedFd>) {
+        self.0.push(Grant { path: path.into(), found, what: What::Read });
     }
 
     /// Whether the kernel of this machine can keep programs in.
@@ -142,54 +158,63 @@ impl Sandbox {
     /// The rules for the kernel.
     fn domain(&self) -> Result<RulesetCreated, SandboxError> {
         let mut domain = handled().and_then(Ruleset::create).map_err(|error| unsupported(&error))?;
-        let read = AccessFs::ReadFile.into();
-        let files = write() & AccessFs::from_file(MOST) | AccessFs::ReadFile;
-        let directories = AccessFs::ReadFile
-            | AccessFs::WriteFile
-            | AccessFs::Truncate
-            | AccessFs::RemoveFile
-            | AccessFs::MakeReg
-            | AccessFs::MakeDir;
         let harmless: Vec<PathBuf> = HARMLESS.iter().map(PathBuf::from).collect();
-        let all = [
-            (top_levels(), read),
-            (harmless, files),
-            (self.read.iter().cloned().collect(), read | AccessFs::IoctlDev),
-            (self.files.iter().cloned().collect(), files),
-            (self.directories.iter().cloned().collect(), directories),
-        ];
-        for (paths, access) in all {
+        for (paths, access) in
+            [(top_levels(), AccessFs::ReadFile.into()), (harmless, What::WriteFile.access())]
+        {
             for path in paths {
-                domain = self.allow(domain, &path, access)?;
+                // What cannot be opened, such as a mount that is broken, the program cannot open either.
+                let Ok(found) = PathFd::new(&path) else { continue };
+                domain = allow(domain, &path, found.as_fd(), access)?;
+            }
+        }
+        for Grant { path, found, what } in &self.0 {
+            let kind = kind(path, found.as_fd())?;
+            let is_device = matches!(kind, FileType::BlockDevice | FileType::CharacterDevice);
+            if !is_device || *what != What::WriteFile {
+                domain = allow(domain, path, found.as_fd(), what.access())?;
             }
         }
         Ok(domain)
     }
+}
 
-    /// Adds a path with what may be done there. What does not exist needs no rule.
-    fn allow(
-        &self,
-        domain: RulesetCreated,
-        path: &Path,
-        access: BitFlags<AccessFs>,
-    ) -> Result<RulesetCreated, SandboxError> {
-        let refused = |reason: String| SandboxError::Path { path: path.to_owned(), reason };
-        // What cannot be opened, such as a mount that is broken, the program cannot open either.
-        let Ok(file) = PathFd::new(path) else { return Ok(domain) };
-        // It is the rule's own descriptor that is looked at: the path may lead elsewhere by now.
-        let found = rustix::fs::fstat(&file).map_err(|error| refused(error.to_string()))?;
-        let kind = FileType::from_raw_mode(found.st_mode);
-        let is_device = matches!(kind, FileType::BlockDevice | FileType::CharacterDevice);
-        if is_device
-            && access.contains(AccessFs::WriteFile)
-            && !self.devices.contains(&found.st_rdev)
-            && !is_harmless(path)
-        {
-            return Ok(domain);
+impl What {
+    fn access(self) -> BitFlags<AccessFs> {
+        match self {
+            What::WriteFile | What::WriteDevice => write() & AccessFs::from_file(MOST) | AccessFs::ReadFile,
+            What::Read => AccessFs::ReadFile | AccessFs::IoctlDev,
+            What::MakeFiles => {
+                AccessFs::ReadFile
+                    | AccessFs::WriteFile
+                    | AccessFs::Truncate
+                    | AccessFs::RemoveFile
+                    | AccessFs::MakeReg
+                    | AccessFs::MakeDir
+            }
         }
-        let access = if kind == FileType::Directory { access } else { access & AccessFs::from_file(MOST) };
-        domain.add_rule(PathBeneath::new(file, access)).map_err(|error| refused(error.to_string()))
     }
+}
+
+/// Adds what is open with what may be done there.
+fn allow(
+    domain: RulesetCreated,
+    path: &Path,
+    found: BorrowedFd<'_>,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, SandboxError> {
+    let is_directory = kind(path, found)? == FileType::Directory;
+    let access = if is_directory { access } else { access & AccessFs::from_file(MOST) };
+    domain.add_rule(PathBeneath::new(found, access)).map_err(|error| refused(path, &error))
+}
+
+fn kind(path: &Path, found: BorrowedFd<'_>) -> Result<FileType, SandboxError> {
+    let found = rustix::fs::fstat(found).map_err(|error| refused(path, &error))?;
+    Ok(FileType::from_raw_mode(found.st_mode))
+}
+
+fn refused(path: &Path, reason: &dyn std::fmt::Display) -> SandboxError {
+    SandboxError::Path { path: path.to_owned(), reason: reason.to_string() }
 }
 
 /// All rights that change something.

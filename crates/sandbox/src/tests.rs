@@ -12,6 +12,11 @@ fn shell(sandbox: &Sandbox, line: &str) -> (bool, String) {
     (output.status.success(), String::from_utf8(said).unwrap())
 }
 
+fn found(path: &Path) -> Arc<OwnedFd> {
+    use rustix::fs::{Mode, OFlags, open};
+    Arc::new(open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap())
+}
+
 #[test]
 fn only_what_is_listed_is_written() {
     let place = tempfile::tempdir().unwrap();
@@ -21,8 +26,8 @@ fn only_what_is_listed_is_written() {
     }
     std::fs::create_dir(path("scratch")).unwrap();
     let mut sandbox = Sandbox::default();
-    sandbox.file(path("listed"));
-    sandbox.directory(path("scratch"));
+    sandbox.file(path("listed"), found(&path("listed")));
+    sandbox.directory(path("scratch"), found(&path("scratch")));
     let at = place.path().display();
     assert_eq!(
         shell(&sandbox, &format!("echo after > {at}/listed; echo x > {at}/scratch/new; rm {at}/scratch/new"))
@@ -52,6 +57,31 @@ fn only_what_is_listed_is_written() {
     }
     assert!(!path("new").exists() && !path("directory").exists());
     assert_eq!(shell(&sandbox, &format!("cat {at}/foreign")), (true, "before".into()), "reading is free");
+}
+
+#[test]
+fn a_rule_is_for_the_file_that_was_found_and_not_for_its_path() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    for name in ["plain", "foreign", "made"] {
+        std::fs::write(path(name), "before").unwrap();
+    }
+    std::os::unix::fs::symlink(path("plain"), path("link")).unwrap();
+    let mut sandbox = Sandbox::default();
+    for name in ["link", "made"] {
+        sandbox.file(path(name), found(&path(name)));
+    }
+    let writes = |name: &str| shell(&sandbox, &format!("echo after > {}", path(name).display())).0;
+    assert!(writes("link") && writes("made"));
+    assert_eq!(std::fs::read_to_string(path("plain")).unwrap(), "after\n");
+    // The link is moved, and somebody makes a file of their own in place of the other.
+    std::fs::remove_file(path("link")).unwrap();
+    std::os::unix::fs::symlink(path("foreign"), path("link")).unwrap();
+    std::fs::rename(path("made"), path("old")).unwrap();
+    std::fs::write(path("made"), "before").unwrap();
+    assert!(!writes("link") && !writes("made"));
+    assert!(["foreign", "made"].iter().all(|name| std::fs::read_to_string(path(name)).unwrap() == "before"));
+    assert!(writes("plain") && writes("old"), "it is the same file by any name");
 }
 
 #[test]

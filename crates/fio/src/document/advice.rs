@@ -2,6 +2,7 @@
 
 use super::ini::Setting;
 use super::job::Job;
+use super::values::KEYWORDS;
 use std::ops::Range;
 use tidemark_keys::secret::{is_secret, is_secret_variable};
 use tidemark_plan::diagnostic::Diagnostic;
@@ -41,7 +42,7 @@ pub(super) fn refuse(setting: &Setting<'_>, found: &mut Vec<Diagnostic>) {
             "`write_iolog` would overwrite the file that it names".into(),
             "remove it: Tidemark keeps fio's counts and latencies itself",
         ),
-        "read_iolog" | "opendir" => refuse(
+        "read_iolog" | "opendir" | "merge_blktrace_file" => refuse(
             format!("`{name}` names files outside this job file"),
             "Tidemark guards the devices that a document names: name files and devices with `filename`",
         ),
@@ -50,9 +51,7 @@ pub(super) fn refuse(setting: &Setting<'_>, found: &mut Vec<Diagnostic>) {
             "remove it: Tidemark reports reads, writes and their sum",
         ),
         // fio hands such a value to a shell, in single quotes, to have it calculated.
-        _ if value.contains('\'')
-            && ["$pagesize", "$mb_memory", "$ncpus"].iter().any(|k| value.contains(k)) =>
-        {
+        _ if value.contains('\'') && KEYWORDS.iter().any(|keyword| value.contains(keyword)) => {
             refuse(
                 format!("`{name}` has a quote beside a keyword; fio would pass it to a shell"),
                 "write the value without quotes",
@@ -87,7 +86,7 @@ pub(super) fn warn(jobs: &[(&Job<'_>, Range<usize>)], found: &mut Vec<Diagnostic
         }
     };
     once(
-        &|job| job.time_ns("runtime").is_some_and(|runtime| runtime > 0 && runtime < SHORT_NS),
+        &|job| job.time_ns(&["runtime", "timeout"]).is_some_and(|runtime| runtime > 0 && runtime < SHORT_NS),
         "`runtime` is shorter than 10 s",
         "measure for 30 s or more: caches, bursts and garbage collection need that long to show",
     );

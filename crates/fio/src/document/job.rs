@@ -2,6 +2,8 @@
 
 use super::ini::Setting;
 use super::names::{LONGEST_PATH, MOST_NAMES, Names};
+use super::values;
+use crate::file::{Log, Use};
 use std::path::PathBuf;
 use tidemark_block::job::{Action, Place, Rbd, Volume};
 
@@ -40,8 +42,13 @@ const REMOTE: [(&str, &[&str]); 7] = [
     ("gfapi_async", &["brick", "volume"]),
 ];
 
-/// Options that have fio write logs, with names that begin as they say.
-const LOGS: [&str; 4] = ["write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log"];
+/// Options that have fio write logs, with names that begin as they say, and what stands behind that.
+const LOGS: [(&str, &[&str]); 4] = [
+    ("write_bw_log", &["bw"]),
+    ("write_lat_log", &["lat", "slat", "clat"]),
+    ("write_iops_log", &["iops"]),
+    ("write_hist_log", &["clat_hist"]),
+];
 
 /// Engines that wait for each operation, whatever the `iodepth`.
 const WAITING: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "falloc"];
@@ -50,10 +57,6 @@ const WAITING: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap
 pub fn waits_for_each(engine: &str) -> bool {
     WAITING.contains(&engine)
 }
-
-/// Options whose values Tidemark must know, and so looks variables up in.
-pub(super) const NUMBERS: [&str; 8] =
-    ["numjobs", "iodepth", "runtime", "ramp_time", "rwmixread", "rwmixwrite", "nrfiles", "nr_files"];
 
 /// The value of an environment variable, if it is set. fio inherits them all.
 pub(crate) type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
@@ -66,18 +69,6 @@ pub(super) struct Job<'a> {
     pub(super) variables: &'a Variables<'a>,
     /// The files that it names.
     pub(super) names: Names,
-}
-
-/// A value as fio sees it, with every `${NAME}` replaced; or else the variable that is not set.
-pub(super) fn expanded<'v>(value: &'v str, variables: &Variables<'_>) -> Result<String, &'v str> {
-    let (mut whole, mut rest) = (String::new(), value);
-    while let Some((before, after)) = rest.split_once("${") {
-        let Some((name, behind)) = after.split_once('}') else { break };
-        whole += before;
-        whole += &variables(name).ok_or(name)?;
-        rest = behind;
-    }
-    Ok(whole + rest)
 }
 
 impl<'a> Job<'a> {
@@ -97,11 +88,16 @@ impl<'a> Job<'a> {
 
     /// Whether a switch is on; its name alone switches it on.
     pub(super) fn on(&self, names: &[&str]) -> Option<bool> {
-        self.value(names).map(|value| !matches!(value, "0" | "false" | "no"))
+        values::switch(&self.expanded(names)?)
     }
 
     pub(super) fn number(&self, names: &[&str]) -> Option<u64> {
-        expanded(self.value(names)?, self.variables).ok()?.trim().parse().ok()
+        values::number(&self.expanded(names)?)
+    }
+
+    /// A value with its variables replaced. Those of options that decide about something have been [checked](values::check).
+    fn expanded(&self, names: &[&str]) -> Option<String> {
+        values::expanded(self.value(names)?, self.variables).ok()
     }
 
     /// How many operations one of its jobs may have in flight.
@@ -192,27 +188,40 @@ impl<'a> Job<'a> {
         digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).unwrap_or(BLOCK_BYTES)
     }
 
-    /// A time in nanoseconds: a number of seconds, or one with a unit.
-    pub(super) fn time_ns(&self, name: &str) -> Option<u64> {
-        let value = expanded(self.value(&[name])?, self.variables).ok()?.to_ascii_lowercase();
-        let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let unit = match &value[digits.len()..] {
-            "us" | "usec" => 1_000,
-            "ms" | "msec" => 1_000_000,
-            "" | "s" | "sec" => 1_000_000_000,
-            "m" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            "d" => 86_400_000_000_000,
-            _ => return None,
-        };
-        digits.trim().parse::<u64>().ok()?.checked_mul(unit)
+    /// A time in nanoseconds.
+    pub(super) fn time_ns(&self, names: &[&str]) -> Option<u64> {
+        values::time_ns(&self.expanded(names)?)
     }
 
-    /// The files and devices that it works on, as far as the file names them.
+    /// The files and devices that it works on, as far as the file names them, and what it does to each.
     ///
     /// # Errors
     /// They are more, or longer, than fio can open: what is wrong with them.
-    pub(super) fn paths(&self) -> Result<Vec<PathBuf>, String> {
+    pub(super) fn uses(&self) -> Result<Vec<Use>, String> {
+        let paths = self.paths()?;
+        let writes =
+            self.directions().is_none_or(|all| all.iter().any(|(action, _)| *action != Action::Read));
+        let is_on = |names: &[&str]| self.on(names) == Some(true);
+        let removes = is_on(&["unlink"]) || is_on(&["unlink_each_loop"]) || self.engine() == "filedelete";
+        let length = self.length();
+        Ok(paths.into_iter().map(|path| Use { path, writes, removes, length }).collect())
+    }
+
+    /// The bytes that fio wants each of its files to have (`setup_files` in its `filesetup.c`); 0: as many as it has.
+    fn length(&self) -> u64 {
+        // It lengthens such files in place.
+        if [["create_on_open"], ["file_append"]].iter().any(|names| self.on(names) == Some(true)) {
+            return 0;
+        }
+        let bytes = |name| self.expanded(&[name]).and_then(|value| values::bytes(&value)).unwrap_or(0);
+        let files = self.number(&["nrfiles", "nr_files"]).unwrap_or(1).max(self.named().len() as u64).max(1);
+        match bytes("filesize") {
+            0 => bytes("size") / files,
+            length => length,
+        }
+    }
+
+    fn paths(&self) -> Result<Vec<PathBuf>, String> {
         let named = self.names.files()?;
         if !self.on_files() {
             return Ok(Vec::new());
@@ -221,8 +230,7 @@ impl<'a> Job<'a> {
             return Ok(named);
         }
         let usual = self.names.joined(&self.default_names()?)?;
-        // Nobody but fio knows what these will be called.
-        Ok(usual.into_iter().filter(|name| !name.contains('$')).map(PathBuf::from).collect())
+        Ok(usual.into_iter().map(PathBuf::from).collect())
     }
 
     /// The paths that its options name, whether its engine works on files or not.
@@ -230,10 +238,20 @@ impl<'a> Job<'a> {
         self.names.files().unwrap_or_default()
     }
 
-    /// What its logs' names begin with; without a name they are called after the job, in the working directory.
-    pub(super) fn logs(&self) -> Vec<PathBuf> {
-        let given = LOGS.iter().filter_map(|option| self.value(&[option]));
-        given.map(|name| PathBuf::from(if name.is_empty() { self.section } else { name })).collect()
+    /// The logs that it writes; without a name they are called after the job, in the working directory.
+    pub(super) fn logs(&self) -> Vec<Log> {
+        let is_off = |kind: &&&str| self.on(&[&format!("disable_{kind}")]) != Some(true);
+        let log = |name: &str, kind: &str| Log {
+            stem: PathBuf::from(format!("{}_{kind}", if name.is_empty() { self.shown() } else { name })),
+            is_numbered: self.on(&["per_job_logs"]) != Some(false),
+            is_packed: self.on(&["log_store_compressed"]) == Some(true),
+        };
+        let given = LOGS.iter().filter_map(|(option, kinds)| Some((self.expanded(&[option])?, kinds)));
+        given
+            .flat_map(|(name, kinds)| {
+                kinds.iter().filter(is_off).map(move |kind| log(&name, kind)).collect::<Vec<_>>()
+            })
+            .collect()
     }
 
     /// The file or device that its buffers are mapped from: fio overwrites it, whatever the job does.
@@ -256,6 +274,12 @@ impl<'a> Job<'a> {
     /// What it works on over the network, where its guard cannot look: the engine and what says where.
     pub(super) fn remote(&self) -> Option<String> {
         let engine = self.engine();
+        if engine.starts_with("net") && self.value(&["protocol", "proto"]) == Some("unix") {
+            let named = self.named();
+            return Some(
+                named.iter().fold(engine.to_owned(), |name, path| format!("{name}:{}", path.display())),
+            );
+        }
         let (_, options) = REMOTE.iter().find(|(name, _)| *name == engine)?;
         let named = options.iter().filter_map(|option| self.value(&[option]));
         Some(named.fold(engine.to_owned(), |name, value| format!("{name}:{value}")))

@@ -1,7 +1,8 @@
 //! The files and directories that a job file names, joined as fio joins them.
 
 use super::ini::Setting;
-use super::job::{Variables, expanded};
+use super::job::Variables;
+use super::values::expanded;
 use std::path::PathBuf;
 
 /// Most files that a job may name.
@@ -29,7 +30,7 @@ impl Names {
     /// The same after the options of one more section.
     pub(super) fn after(&self, options: &[Setting<'_>], variables: &Variables<'_>) -> Self {
         let value = |setting: &Setting<'_>| {
-            // fio says itself what it makes of variables that are not set.
+            // Variables that are not set are refused beside this.
             let known = expanded(setting.value, variables);
             split(known.as_deref().unwrap_or(setting.value))
         };

@@ -50,6 +50,10 @@ fn file(work: &Work) -> &FioFile {
     work.job.get().unwrap()
 }
 
+fn paths_of(work: &Work) -> Vec<PathBuf> {
+    file(work).paths().cloned().collect()
+}
+
 #[test]
 fn stonewalls_cut_stages_and_sections_are_works() {
     let registry = Registry::new(vec![], vec![Arc::new(JobFiles)]);
@@ -69,7 +73,7 @@ fn stonewalls_cut_stages_and_sections_are_works() {
         [70.0, 30.0, 0.0],
         "a sync has no share of the mix"
     );
-    assert_eq!(file(fill).paths, [PathBuf::from("/tmp/a:b"), PathBuf::from("/tmp/c")]);
+    assert_eq!(paths_of(fill), [PathBuf::from("/tmp/a:b"), PathBuf::from("/tmp/c")]);
     assert_eq!(&*file(fill).text, TWO_STAGES, "the file is passed on unchanged");
     assert_eq!(plan.notes.len(), 1);
 }
@@ -120,8 +124,8 @@ fn default_names_are_spelled_out() {
     let text = "[a]\ndirectory=/x\nnumjobs=2\n[b]\nioengine=null\n";
     let (plan, _) = read(text).unwrap();
     let works = &plan.stages[0].works;
-    assert_eq!(file(&works[0]).paths, [PathBuf::from("/x/a.0.0"), PathBuf::from("/x/a.1.0")]);
-    assert_eq!(file(&works[1]).paths, Vec::<PathBuf>::new(), "the null engine touches no file");
+    assert_eq!(paths_of(&works[0]), [PathBuf::from("/x/a.0.0"), PathBuf::from("/x/a.1.0")]);
+    assert_eq!(paths_of(&works[1]), Vec::<PathBuf>::new(), "the null engine touches no file");
 }
 
 #[test]
@@ -142,13 +146,20 @@ fn what_runs_programs_or_hides_devices_is_refused_where_it_stands() {
     for text in [
         "[a]\ninclude other.fio\n",
         "[a]\nread_iolog=/tmp/log\n",
+        "[a]\nmerge_blktrace_file=/tmp/log\n",
         "[a]\nrw=write\nfilename=${DEVICE}\n",
         "[a]\nsize=$pagesize'$(touch /tmp/x)'\n",
         "[a]\nunified_rw_reporting=1\n",
     ] {
         assert_eq!(errors(text).len(), 1, "{text}");
     }
-    assert!(read("[a]\nrw=read\nfilename=${DEVICE}\n").is_ok(), "reading is fio's own business");
+    let set = |name: &str| (name == "DEVICE").then(|| "/dev/null".to_owned());
+    let reading = super::read("[a]\nrw=read\nfilename=${DEVICE}\n", &set, &|| true).unwrap().0;
+    assert_eq!(
+        paths_of(&reading.stages[0].works[0]),
+        [PathBuf::from("/dev/null")],
+        "fio makes the same of it"
+    );
     let image = |rw, cluster| {
         read(&format!("[a]\nioengine=rbd\npool=p\nrbdname=i\nrw={rw}\nclustername={cluster}\n")).is_ok()
     };
@@ -221,7 +232,7 @@ fn all_works_of_a_file_share_its_text() {
 /// The files and devices of a job file's first work.
 fn paths(text: &str) -> Vec<String> {
     let plan = read(text).unwrap().0;
-    file(&plan.stages[0].works[0]).paths.iter().map(|path| path.display().to_string()).collect()
+    file(&plan.stages[0].works[0]).paths().map(|path| path.display().to_string()).collect()
 }
 
 #[test]
@@ -299,4 +310,103 @@ fn what_fio_would_read_otherwise_is_refused() {
     }
     assert!(refused("[j]\nfilename=/a\nwrite_iolog=/b\n").contains("would overwrite"));
     assert!(refused("[j]\nfilename=/a\nioscheduler=none\n").contains("would change this machine"));
+}
+
+#[test]
+fn no_value_decides_that_fio_reads_otherwise() {
+    let refused = |lines: &str| {
+        let text = format!("[j]\nfilename=/a\nrw=read\n{lines}\n");
+        let set = |name: &str| (name == "SET").then(|| "2".to_owned());
+        let found = super::read(&text, &set, &|| true).map(drop).unwrap_err();
+        let errors = found.iter().filter(|remark| remark.severity == Severity::Error);
+        errors.map(|remark| remark.message.clone()).collect::<Vec<_>>().join("; ")
+    };
+    for line in [
+        "ioengine=ex${NOPE}ec",
+        "ioengine=n${NOPE}bd",
+        "ioengine=r${SET}bd",
+        "name=${SET}",
+        "protocol=un${NOPE}ix",
+        "nrfiles=0x2",
+        "nr_files=1k",
+        "numjobs=0x2",
+        "numjobs=2*$ncpus",
+        "iodepth=0x10",
+        "rwmixread=0x64",
+        "fsync=0x1",
+        "fdatasync=1k",
+        "fsync=4294967296",
+        "verify_backlog=(1)",
+        "size=0x100000",
+        "filesize=(4*1024)",
+        "runtime=10sec",
+        "ramp_time=0x5",
+        "stats=no",
+        "group_reporting=0x0",
+        "direct=true",
+        "unlink=${NOPE}",
+        "filename=/${NOPE}b",
+        "filename=/b$ncpus",
+        "directory=/${NOPE}",
+        "filename_format=$jobname.$clientuid",
+        "write_bw_log=/x/$pagesize",
+    ] {
+        let name = line.split('=').next().unwrap();
+        let words = refused(line);
+        assert!(words.contains(&format!("`{name}")), "{line}: {words}");
+    }
+    // In the [global] section, and where a later value takes its place, too.
+    assert!(errors("[global]\nnumjobs=0x2\n[a]\nnumjobs=1\n[b]\n").iter().any(|(_, line)| *line == 2));
+    assert!(refused("stats=00").contains("reports nothing"));
+    let joined = read("[global]\nrw=read\ngroup_reporting=00\n[a]\n[b]\n").unwrap().0;
+    assert_eq!(joined.stages[0].works.len(), 2, "00 is 0");
+}
+
+#[test]
+fn names_of_sections_are_what_they_look_like() {
+    for name in ["a$clientuid", "$jobname", "a\u{7}", "a\u{1b}[2J"] {
+        let found = errors(&format!("[{name}]\ndirectory=/x\nrw=write\nsize=1m\n"));
+        assert!(
+            found.len() == 1 && found[0].0.contains("a `$` or a control character"),
+            "{name:?}: {found:?}"
+        );
+        assert!(!found[0].0.contains(char::is_control), "{found:?}");
+    }
+    let twice = errors("[a]\nrw=read\n[a]\nrw=read\n");
+    assert_eq!(twice, [("two sections are named `a`".to_owned(), 3)], "one mistake is one error");
+}
+
+#[test]
+fn a_socket_of_somebody_else_is_asked_for() {
+    let plan = read("[j]\nioengine=net\nprotocol=unix\nfilename=/run/x.sock\nrw=write\nsize=1m\n").unwrap().0;
+    assert_eq!(file(&plan.stages[0].works[0]).remote, ["net:/run/x.sock"]);
+    let plan = read("[j]\nioengine=net\nprotocol=tcp\nhostname=h\nport=1\nrw=write\nsize=1m\n").unwrap().0;
+    assert_eq!(file(&plan.stages[0].works[0]).remote, Vec::<String>::new());
+}
+
+#[test]
+fn what_is_done_to_each_file_is_known() {
+    let uses = |text: &str| file(&read(text).unwrap().0.stages[0].works[0]).files.clone();
+    let one = |text: &str| uses(text).remove(0);
+    let plain = one("[j]\nfilename=/a\nrw=read\n");
+    assert_eq!((plain.writes, plain.removes, plain.length), (false, false, 0));
+    assert!(one("[j]\nfilename=/a\nrw=randrw\n").writes && one("[j]\nfilename=/a\nunlink\n").removes);
+    for (options, length) in [
+        ("size=1m", 1 << 20),
+        ("size=1m\nfilesize=4k-8k", 4096),
+        ("size=50%", 0),
+        ("size=1m\nfilename=/b", 512 << 10),
+        ("size=1m\ncreate_on_open=1", 0),
+    ] {
+        assert_eq!(one(&format!("[j]\nfilename=/a\n{options}\n")).length, length, "{options}");
+    }
+    // One that only reads keeps its file, whoever is reported with it.
+    let both = uses("[global]\ngroup_reporting\n[a]\nrw=read\nfilename=/a\n[b]\nrw=write\nfilename=/b\n");
+    assert_eq!(both.iter().map(|one| one.writes).collect::<Vec<_>>(), [false, true]);
+    let logs = file(&read("[j]\nrw=read\nwrite_lat_log=/x\nwrite_iops_log\n").unwrap().0.stages[0].works[0])
+        .logs
+        .clone();
+    let names: Vec<_> = logs.iter().flat_map(|log| log.paths(1)).collect();
+    let expected = ["/x_lat.1.log", "/x_slat.1.log", "/x_clat.1.log", "j_iops.1.log"];
+    assert_eq!(names, expected.map(PathBuf::from));
 }

@@ -231,8 +231,10 @@ fn what_cannot_be_mirrored_is_named() {
     assert!(refusal(&endless, &plain).contains("no end"));
     assert!(refusal(&work(&plain, 1, load.load.source.clone()), &plain).contains("several volumes"));
     let mut odd = plain.clone();
-    odd.volumes[0].place = Place::File("/data/a#b".into());
-    assert!(refusal(&load, &odd).contains("cannot name `/data/a#b`"));
+    for path in ["/data/a#b", "/data/$ncpus", "/data/x$pagesize", "/data/${HOME}"] {
+        odd.volumes[0].place = Place::File(path.into());
+        assert!(refusal(&load, &odd).contains(&format!("cannot name `{path}`")), "{path}");
+    }
 }
 
 #[test]

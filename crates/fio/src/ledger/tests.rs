@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::json::{Latency, Piece, Stream};
-use std::os::unix::process::ExitStatusExt as _;
 use tidemark_load::stop::StopRequest;
 use tidemark_measure::tally::Interval;
 
@@ -163,4 +162,61 @@ fn what_fio_reports_and_nobody_expected_is_named() {
     let outcome = settle_of(&other, mix(), &[], 0).unwrap();
     assert!(outcome.given_up.contains("a job mix that Tidemark does not find"), "{}", outcome.given_up);
     assert_eq!(settle(mix(), &[], 0).unwrap().given_up, "");
+}
+
+/// The report of a job that did nothing, which ended with an error number.
+fn nothing(error: i64) -> Document {
+    let mut document = mix();
+    let job = &mut document.jobs[0];
+    job.error = error;
+    (job.read, job.write, job.trim) = Default::default();
+    document
+}
+
+fn refused(document: Document, lines: &[&str], code: i32) -> String {
+    settle(document, lines, code).map(drop).unwrap_err().to_string()
+}
+
+#[test]
+fn what_failed_at_its_first_operation_had_started() {
+    let busy = "fio: io_u error on file /a: Text file busy: write offset=0, buflen=4096";
+    let words = refused(nothing(26), &[busy], 1 << 8);
+    assert!(
+        words.starts_with("fio failed at its first operation: ") && words.contains("Text file busy"),
+        "{words}"
+    );
+    let content = "verify: bad magic header 0, wanted acca at file /a offset 0, length 4096 (requested block: offset=0, length=4096)";
+    let outcome = settle(nothing(84), &[content], 1 << 8).unwrap();
+    assert_eq!(outcome.tallies[0].faults.of(Fault::WrongContent), 1, "it has read, and found something else");
+    let words =
+        refused(nothing(22), &["fio: pid=0, err=22/file:x.c:1, func=open, error=Invalid argument"], 1 << 8);
+    assert!(words.starts_with("fio could not start: ") && !words.contains("direct I/O"), "{words}");
+}
+
+#[test]
+fn a_job_that_fio_will_not_run_is_an_error_in_its_words() {
+    let mounted = "fio: /dev/loop0 appears mounted, and 'allow_mounted_write' isn't set. Aborting.";
+    let words = refused(nothing(0), &[mounted], 0);
+    assert!(words.contains("did nothing") && words.contains("appears mounted"), "{words}");
+}
+
+#[test]
+fn calls_of_sync_file_range_are_not_short_writes() {
+    let mut document = mix();
+    document.jobs[0].write.short_ios = 31;
+    let plain = settle(document.clone(), &[], 0).unwrap();
+    assert_eq!(plain.tallies[1].faults.of(Fault::ShortTransfer), 31);
+    let syncing = of("[mix]\nrw=randrw\nrwmixread=70\nfdatasync=10\nsync_file_range=write:8\n");
+    let outcome = settle_of(&syncing, document, &[], 0).unwrap();
+    assert_eq!(outcome.tallies[1].faults.of(Fault::ShortTransfer), 0);
+    assert!(outcome.remarks.iter().any(|remark| remark.contains("sync_file_range")), "{:?}", outcome.remarks);
+}
+
+#[test]
+fn a_fio_that_dies_at_once_was_killed() {
+    let work = work();
+    let ledger = Ledger::new(&[&work], &[Process::default()]);
+    let segfault = ExitStatus::from_raw(11);
+    let error = ledger.results(&[Some(segfault)], false, &mut [&mut Deaf]).map(drop).unwrap_err().to_string();
+    assert!(error.starts_with("fio was killed by signal 11: "), "{error}");
 }

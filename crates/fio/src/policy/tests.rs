@@ -43,7 +43,7 @@ fn says_of(machine: &Machine, text: &str) -> Result<(), String> {
     for work in plan.stages.iter_mut().flat_map(|stage| &mut stage.works) {
         let file: &mut FioFile = work.job.get_mut().unwrap();
         // A plan that was not made by this reader names no paths.
-        (file.text, file.paths) = (text.as_str().into(), Vec::new());
+        (file.text, file.files) = (text.as_str().into(), Vec::new());
     }
     machine.policy().check(&plan, &Registry::new(vec![Arc::new(crate::Fio)], vec![]))
 }

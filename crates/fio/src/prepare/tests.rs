@@ -7,7 +7,13 @@ use tidemark_plan::plan::Work;
 
 fn ready() -> Ready {
     // Nothing is run, so that any program does.
-    Ready { program: Arc::new(Program::stand_in()), method: None }
+    Ready {
+        program: Program::stand_in(),
+        examined: Examined::default(),
+        allow: Vec::new(),
+        running: Running::default(),
+        method: None,
+    }
 }
 
 fn plan(text: &str) -> Plan {
@@ -82,4 +88,18 @@ fn images_of_job_files_are_guarded() {
         guarded(&files).iter().map(|(volume, intent)| (volume.name(), intent.writes)).collect();
     assert_eq!(named, [("rbd/x".to_owned(), true), ("p/y".to_owned(), false)]);
     assert!(document::read("[a]\nrw=write\nioengine=rbd\nrbdname=${IMAGE}\n", &|_| None, &|| true).is_err());
+}
+
+#[test]
+fn without_a_sandbox_all_that_fio_writes_to_is_named_first() {
+    let plan = plan("[a]\nfilename=/x/my file\nrw=write\nwrite_bw_log=/logs/x\nmem=mmap:/y\n");
+    let files: Vec<&FioFile> = plan.stages[0].works.iter().filter_map(|work| work.job.get()).collect();
+    let try_with = |allowed: &[&str]| {
+        let allowed: Vec<PathBuf> = allowed.iter().map(PathBuf::from).collect();
+        let reason = SandboxError::Unsupported("it is missing".into());
+        unconfined(Program::stand_in(), &files, &allowed, &reason).map(drop)
+    };
+    let refused = try_with(&["/y"]).unwrap_err();
+    assert!(refused.ends_with("--allow-destroy '/x/my file' --allow-destroy /logs/x_bw"), "{refused}");
+    assert_eq!(try_with(&["/y", "/x/my file", "/logs/x_bw"]), Ok(()));
 }

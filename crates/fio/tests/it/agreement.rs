@@ -224,7 +224,7 @@ fn seen(text: &str) -> Option<Vec<PathBuf>> {
     let stages = document::read(text, &Environment::process(&registry)).ok()?.plan.stages;
     let works = stages.iter().flat_map(|stage| &stage.works);
     let files = works.map(|work| work.job.get::<FioFile>().unwrap());
-    Some(files.flat_map(|file| file.paths.iter().chain(&file.elsewhere).cloned()).collect())
+    Some(files.flat_map(|file| file.paths().chain(&file.elsewhere).cloned()).collect())
 }
 
 #[test]

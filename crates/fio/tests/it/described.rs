@@ -1,7 +1,7 @@
 //! What fio's example job files do, in job files of our own, each named after the example whose features it has (`tests/jobs`): what fio
 //! accepts is accepted, what it refuses is refused, and what runs is counted as fio counts it.
 
-use super::{Seen, adds_up, directory, fio, play, run_alone};
+use super::{adds_up, directory, examined, fio, run_alone};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,6 +11,7 @@ use tidemark_fio::{Fio, FioFile, JobFiles};
 use tidemark_plan::document;
 use tidemark_plan::engine::Engine as _;
 use tidemark_plan::plan::{Plan, Work};
+use tidemark_plan::policy::Access;
 use tidemark_plan::registry::Registry;
 use tidemark_plan::yaml::Environment;
 
@@ -22,6 +23,8 @@ const PLACE: &str = "/tmp/tidemark-fio";
 enum Difference {
     /// It would run a program of the user's.
     Program,
+    /// Tidemark does not calculate, as fio has a shell do.
+    Calculated,
 }
 
 impl Difference {
@@ -29,11 +32,13 @@ impl Difference {
     const fn words(self) -> &'static str {
         match self {
             Self::Program => "would run a program of its own",
+            Self::Calculated => "`numjobs=$ncpus`: fio may read this value otherwise",
         }
     }
 }
 
-const DIFFERENCES: [(&str, Difference); 1] = [("exec", Difference::Program)];
+const DIFFERENCES: [(&str, Difference); 2] =
+    [("exec", Difference::Program), ("page_fault", Difference::Calculated)];
 
 /// Why two runs of a job do not count the same, or none is to be made.
 #[derive(Clone, Copy, Debug)]
@@ -142,8 +147,9 @@ fn add(counts: &mut Counts, name: &str, direction: usize, (operations, bytes): (
 /// By Tidemark.
 fn counted(plan: &Plan) -> Counts {
     let mut counts = Counts::new();
+    let mut ready = examined::ready(plan, &[], Access::own()).unwrap();
     for stage in &plan.stages {
-        let (outcomes, seen): (_, Vec<Seen>) = play(stage);
+        let (outcomes, seen) = examined::play(&mut *ready, stage);
         for ((work, outcome), seen) in stage.works.iter().zip(&outcomes).zip(&seen) {
             adds_up(outcome, seen);
             let file: &FioFile = work.job.get().unwrap();
@@ -175,7 +181,9 @@ fn stays_within(plan: &Plan, directory: &Path) -> bool {
     let mut files = works.map(|work: &Work| work.job.get::<FioFile>().unwrap());
     files.all(|file| {
         let is_within = |path: &PathBuf| path.starts_with(directory);
-        file.paths.iter().chain(&file.logs).all(is_within) && file.images.is_empty() && file.remote.is_empty()
+        file.paths().chain(file.logs.iter().map(|log| &log.stem)).all(is_within)
+            && file.images.is_empty()
+            && file.remote.is_empty()
     })
 }
 

@@ -4,6 +4,7 @@
 
 mod agreement;
 mod described;
+mod examined;
 mod spellings;
 
 use std::path::{Path, PathBuf};

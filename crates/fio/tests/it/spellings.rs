@@ -1,15 +1,16 @@
 //! Job files that write to a device in ways that the reader does not see: the kernel refuses them, whatever fio makes of them.
 
+use super::examined::prepare;
 use super::{directory, fio};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-use tidemark_fio::{Fio, FioFile, JobFiles, Program, run};
+use tidemark_fio::{FioFile, JobFiles, Program, Use, run};
 use tidemark_load::thread_pool::Watch;
 use tidemark_plan::document;
-use tidemark_plan::engine::{Engine as _, Setup};
 use tidemark_plan::job::Job as AnyJob;
 use tidemark_plan::plan::{Stage, Work};
+use tidemark_plan::policy::Access;
 use tidemark_plan::registry::Registry;
 use tidemark_plan::yaml::Environment;
 
@@ -94,10 +95,9 @@ fn job_files(device: &Path, own: &Path) -> Vec<String> {
 fn read(text: &str, device: &Path) -> Option<(Vec<Stage>, bool)> {
     let registry = Registry::new(vec![], vec![Arc::new(JobFiles)]);
     let stages = document::read(text, &Environment::process(&registry)).ok()?.plan.stages;
-    let works = stages.iter().flat_map(|stage| &stage.works);
-    let mut paths = works.flat_map(|work| &work.job.get::<FioFile>().unwrap().paths);
     let is_it = |path: &PathBuf| std::fs::canonicalize(path).is_ok_and(|path| path == device);
-    let is_seen = paths.any(is_it);
+    let sees = |work: &Work| work.job.get::<FioFile>().unwrap().paths().any(is_it);
+    let is_seen = stages.iter().flat_map(|stage| &stage.works).any(sees);
     Some((stages, is_seen))
 }
 
@@ -106,7 +106,8 @@ fn run_blind(program: &Program, stages: &[Stage], own: &Path) {
     for stage in stages {
         let blind = |work: &Work| {
             let file = work.job.get::<FioFile>().unwrap();
-            let job = FioFile { paths: vec![own.join("file")], ..file.clone() };
+            let only = Use { path: own.join("file"), writes: true, ..Use::default() };
+            let job = FioFile { files: vec![only], ..file.clone() };
             Work { job: AnyJob::new(job), ..work.clone() }
         };
         let works: Vec<Work> = stage.works.iter().map(blind).collect();
@@ -130,10 +131,10 @@ impl Watch for Idle {
 }
 
 /// A loop device that holds a pattern.
-struct Disk(PathBuf);
+pub(super) struct Disk(pub(super) PathBuf);
 
 impl Disk {
-    fn new(place: &Path) -> Option<Self> {
+    pub(super) fn new(place: &Path) -> Option<Self> {
         let file = place.join("disk");
         std::fs::write(&file, pattern()).unwrap();
         let output = Command::new("losetup").args(["--find", "--show"]).arg(&file).output().ok()?;
@@ -141,7 +142,7 @@ impl Disk {
         output.status.success().then(|| Self(name.trim().into()))
     }
 
-    fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         std::fs::read(&self.0).unwrap() == pattern()
     }
 
@@ -251,25 +252,14 @@ fn a_file_that_is_in_use_is_not_written_to_by_another_name() {
     };
     let link = place.path().join("link");
     std::fs::hard_link(place.path().join("disk"), &link).unwrap();
-    let prepare = |options: &str, allow_destroy: &[PathBuf]| {
+    let try_it = |options: &str, allow_destroy: &[PathBuf]| {
         let text = format!("[job]\nfilename={}\nsize=64k\n{options}\n", link.display());
-        let registry = Registry::new(vec![], vec![Arc::new(JobFiles)]);
-        let plan = document::read(&text, &Environment::process(&registry)).unwrap().plan;
-        let mut setup = Setup {
-            skip_preflight: false,
-            allow_destroy,
-            scratch: None,
-            writer: 1,
-            access: Default::default(),
-            threads: None,
-            ready: &mut |_| {},
-        };
-        Fio.prepare(&plan, &mut setup).map(drop)
+        prepare(&text, allow_destroy, Access::own()).map(drop)
     };
-    let refused = prepare("rw=write", &[]).unwrap_err();
+    let refused = try_it("rw=write", &[]).unwrap_err();
     assert!(refused.contains(&format!("it is behind {}", disk.0.display())), "{refused}");
-    assert_eq!(prepare("rw=read", &[]), Ok(()));
-    assert_eq!(prepare("rw=write", std::slice::from_ref(&link)), Ok(()));
+    assert_eq!(try_it("rw=read", &[]), Ok(()));
+    assert_eq!(try_it("rw=write", std::slice::from_ref(&link)), Ok(()));
     drop(disk);
-    assert_eq!(prepare("rw=write", &[]), Ok(()), "nobody uses it any more");
+    assert_eq!(try_it("rw=write", &[]), Ok(()), "nobody uses it any more");
 }
