@@ -33,6 +33,7 @@ use link::{Link, Request};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+use tidemark_load::budget::Budget;
 use tidemark_load::endpoints::endpoint_of;
 use tidemark_load::engine::{Clock, OpenError, Session, Sessions, ThreadContext, Tick};
 use tidemark_measure::fault::Fault;
@@ -81,7 +82,8 @@ impl SwiftEngine {
 
 /// Logs in, and looks up where the account is.
 fn enter(target: &Swift) -> Result<(Account, Vec<Place>), OpenError> {
-    let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns)?;
+    let clock = Clock::starting_at(Instant::now());
+    let reactor = Reactor::within(clock, target.http.timeout_ns, &Budget::preflight())?;
     let account = reactor
         .block_on(Account::log_in(&target.auth, &target.http, &reactor))
         .map_err(|refusal| target.mask().error(in_words(refusal, target.http.timeout_ns)))?;
