@@ -21,6 +21,7 @@ pub(crate) mod preflight;
 
 use crate::client::{Body, Client, Content, PlainChunks, Reply};
 use crate::content::{COPY, DataSet};
+use crate::emptying::Limits;
 use crate::endpoint::{Endpoint, Resolver};
 use crate::existing::Lists;
 use crate::failure::Failure;
@@ -150,6 +151,8 @@ struct Slot {
     bulk: Option<bool>,
     /// A header's value: kept for its memory.
     value: Vec<u8>,
+    /// How far the emptying of a container may go.
+    limits: Limits,
 }
 
 impl Protocol for Slot {
@@ -240,6 +243,7 @@ impl Slot {
             target: Arc::clone(target),
             bulk: None,
             value: Vec::new(),
+            limits: Limits::default(),
         }
     }
 
