@@ -278,8 +278,8 @@ export type Driver = Host &
   Utilization & {
     /** Address it connects from. */
     address: string;
-    /** Uncertainty of its clock offset (half the round-trip time), microseconds. */
-    clock_error_us: number;
+    /** Uncertainty of its clock offset (half the round-trip time), microseconds; `null` while it has answered no ping. */
+    clock_error_us: number | null;
     ending: StillEnding | null;
     /** When it joined. */
     joined_unix_ms: number;

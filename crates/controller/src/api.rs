@@ -201,8 +201,8 @@ pub struct Driver {
     /// How busy that is.
     #[serde(flatten)]
     pub utilization: Utilization,
-    /// Uncertainty of its clock offset (half the round-trip time), microseconds.
-    pub clock_error_us: f64,
+    /// Uncertainty of its clock offset (half the round-trip time), microseconds; `null` while it has answered no ping.
+    pub clock_error_us: Option<f64>,
     /// Milliseconds since its last message.
     pub silent_ms: u64,
     /// When it joined.

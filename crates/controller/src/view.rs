@@ -89,7 +89,7 @@ fn driver(member: &Member, submission: Option<u64>, left: Option<Left>) -> api::
         address: member.address.clone(),
         version: hello.tidemark.clone(),
         utilization: member.utilization,
-        clock_error_us: member.clock_error_ns as f64 / 1e3,
+        clock_error_us: (member.clock_error_ns != u64::MAX).then_some(member.clock_error_ns as f64 / 1e3),
         silent_ms: member.silent.as_millis() as u64,
         joined_unix_ms: member.joined_unix_ms,
         submission,
@@ -137,7 +137,21 @@ pub(crate) fn essence(overview: &api::Overview) -> Vec<u8> {
         .iter_mut()
         .filter(|driver| !matches!(driver.state, DriverState::Silent | DriverState::Gone))
     {
-        (driver.silent_ms, driver.clock_error_us) = (0, 0.0);
+        (driver.silent_ms, driver.clock_error_us) = (0, None);
     }
     serde_json::to_vec(&essence).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::member;
+
+    #[test]
+    fn a_clock_that_is_not_known_has_no_uncertainty() {
+        let known = driver(&member("d1"), None, None);
+        let unknown = driver(&Member { clock_error_ns: u64::MAX, ..member("d2") }, None, None);
+        assert_eq!((known.clock_error_us, unknown.clock_error_us), (Some(5.0), None));
+        assert!(serde_json::to_value(&unknown).unwrap()["clock_error_us"].is_null());
+    }
 }

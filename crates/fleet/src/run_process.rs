@@ -202,3 +202,68 @@ impl Shared {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::client::piped;
+    use crate::link::pipe::Outlet;
+    use crate::process::Hello;
+    use tidemark_measure::observation::Node;
+
+    /// A program that sends all this, whatever it is sent, and ends.
+    fn program(sends: &std::path::Path) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", "cat \"$0\""]).arg(sends);
+        command
+    }
+
+    /// What a run of such a program reports to the controller.
+    fn reported(sends: &[Up]) -> Vec<Up> {
+        let (mut frames, file) = (Vec::new(), tempfile::NamedTempFile::new().unwrap());
+        let outlet = Outlet::new(&mut frames);
+        outlet.message(&Hello::own()).unwrap();
+        sends.iter().for_each(|up| outlet.message(up).unwrap());
+        std::fs::write(file.path(), frames).unwrap();
+        let (mut controller, driver) = std::io::pipe().unwrap();
+        let link = Arc::new(piped(std::io::empty(), Box::new(driver)).unwrap());
+        let (events, ended) = unbounded();
+        let options = Options {
+            registry: tidemark_engines::registry(),
+            policy: None,
+            threads: None,
+            scratch: std::env::temp_dir(),
+            observes: false,
+            process: None,
+        };
+        let release = Down::Release { run: 7 };
+        let run = RunProcess::start(7, release, program(file.path()), &link, &options, &events);
+        while !matches!(ended.recv().unwrap(), Event::Ended(7)) {}
+        // Nobody has the link any more: what the controller receives has an end.
+        drop((run, link, events));
+        let mut reported = Vec::new();
+        while let Some(arrived) = pipe::read::<Up>(&mut controller).unwrap() {
+            match arrived {
+                Arrived::Message(up) => reported.push(up),
+                Arrived::Second(second) => panic!("{second:?}"),
+            }
+        }
+        reported
+    }
+
+    #[test]
+    fn a_run_is_released_once_with_what_was_observed() {
+        let released = |nodes| Up::Released { run: 7, nodes, origin_ns: 1 };
+        let node = Node { name: "n1".into(), ..Node::default() };
+        // Its input ends with the first report, upon which it reports once more, and has no nodes left.
+        let reported = reported(&[released(vec![node.clone()]), released(Vec::new())]);
+        let [Up::Released { run: 7, nodes, .. }] = &reported[..] else { panic!("{reported:?}") };
+        assert_eq!(nodes, &[node]);
+    }
+
+    #[test]
+    fn a_process_that_ends_without_a_report_is_refused() {
+        let reported = reported(&[]);
+        assert!(matches!(&reported[..], [Up::Refused { run: 7, .. }]), "{reported:?}");
+    }
+}

@@ -42,6 +42,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "mysql", run: mysql },
     Target { name: "policy", run: policy },
     Target { name: "postgres", run: postgres },
+    Target { name: "proof", run: proof },
     Target { name: "redact", run: redact },
     Target { name: "second", run: second },
     Target { name: "selector", run: selector },
@@ -130,14 +131,25 @@ pub fn driver(bytes: &[u8]) -> bool {
     taken > 0 && taken == frames.len()
 }
 
+/// Any bytes behind the first line are read as the answer in which a controller proves itself, whole and cut off at the byte that the line
+/// states: what is cut off is no answer yet.
+pub fn proof(bytes: &[u8]) -> bool {
+    let (line, bytes) = halves(bytes, b'\n');
+    tidemark_fleet::link::proof::rehearse(bytes, stated(line) % (bytes.len() + 1))
+}
+
+/// The number that the digits of a line are.
+fn stated(line: &[u8]) -> usize {
+    let digits = line.iter().filter(|byte| byte.is_ascii_digit());
+    digits.fold(0usize, |number, digit| number.wrapping_mul(10).wrapping_add(usize::from(digit - b'0')))
+}
+
 /// Any bytes behind the first line are read as a response, whole and cut in two at the byte that the line states: both find the
 /// same response, or none. It is one to a HEAD if the line begins with `HEAD`.
 pub fn http_response(bytes: &[u8]) -> bool {
     let (line, bytes) = halves(bytes, b'\n');
     let to_head = line.starts_with(b"HEAD");
-    let digits = line.iter().filter(|byte| byte.is_ascii_digit());
-    let cut = digits.fold(0usize, |cut, digit| cut.wrapping_mul(10).wrapping_add(usize::from(digit - b'0')));
-    let cut = cut % (bytes.len() + 1);
+    let cut = stated(line) % (bytes.len() + 1);
     let whole = http::parse([bytes], to_head);
     let halves = http::parse([&bytes[..cut], &bytes[cut..]], to_head);
     // That bytes are no response may show earlier in one than in the other.

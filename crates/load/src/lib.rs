@@ -14,6 +14,7 @@
 //! thread; [`thread_pool`] runs all threads that a process has of a work; [`merge`] adds up what all processes record,
 //! and decides when the load is steady and when it is given up. [`open_files`] is the limit that many workers run into.
 
+pub mod budget;
 pub mod deadline;
 pub mod endpoints;
 pub mod engine;

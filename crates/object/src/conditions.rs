@@ -12,6 +12,7 @@ use crate::{s3, swift};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
+use tidemark_load::budget::Budget;
 use tidemark_load::engine::{Clock, OpenError, Operation};
 use tidemark_measure::fault::Fault;
 use tidemark_reactor::Reactor;
@@ -43,15 +44,16 @@ pub fn heeded(job: &Job, container: u64) -> Result<bool, OpenError> {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let operation =
         Operation { space: container, item: since_1970.as_nanos() as u64, ..Operation::default() };
+    let clock = Clock::starting_at(Instant::now());
     match &job.target {
         Target::S3(target) => {
             let target = Arc::new(job::S3 { http: patient(&target.http), ..target.clone() });
-            let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns)?;
+            let reactor = Reactor::within(clock, target.http.timeout_ns, &Budget::preflight())?;
             ask(s3::slots(&target, &reactor)?, &actions, operation, &reactor)
         }
         Target::Swift(target) => {
             let target = Arc::new(job::Swift { http: patient(&target.http), ..target.clone() });
-            let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns)?;
+            let reactor = Reactor::within(clock, target.http.timeout_ns, &Budget::preflight())?;
             ask(swift::slots(&target, &reactor)?, &actions, operation, &reactor)
         }
         Target::Mock(_) | Target::Nothing | Target::Embedded(_) => Ok(true),

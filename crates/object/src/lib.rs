@@ -15,6 +15,7 @@
 //! | [`content`] | what the bytes of an object are, and whether bytes read are those written |
 //! | `s3`, `swift`, `mock` | the storage kinds: single attempts at operations |
 //! | `operate` | what is around an attempt, whatever the protocol: content, retries, verification, words |
+//! | `emptying` | how far the emptying of a container may go |
 //! | `local` | files on this machine: uploaded, or written instead of objects |
 //! | `sigv4` | AWS Signature Version 4 |
 //! | `client` | one slot's HTTP client: a connection that is kept, one request after the other |
@@ -30,6 +31,7 @@ mod client;
 pub mod conditions;
 pub mod content;
 mod document;
+mod emptying;
 mod endpoint;
 mod engine;
 mod existing;

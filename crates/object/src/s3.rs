@@ -24,6 +24,7 @@ mod refusal;
 
 use crate::client::{Client, Content, Reply};
 use crate::content::{COPY, DataSet};
+use crate::emptying::Limits;
 use crate::endpoint::{Endpoint, Resolver};
 use crate::failure::Failure;
 use crate::job::{Action, Encryption, S3, Verb};
@@ -138,6 +139,8 @@ pub(crate) struct Slot {
     address: Address,
     /// A header's value: kept for its memory.
     value: Vec<u8>,
+    /// How far the emptying of a bucket may go.
+    limits: Limits,
 }
 
 impl Protocol for Slot {
@@ -204,7 +207,13 @@ impl Protocol for Slot {
 
 impl Slot {
     pub(crate) fn new(sender: Rc<Sender>, client: Client) -> Self {
-        Self { sender, clients: vec![client], address: Address::default(), value: Vec::new() }
+        Self {
+            sender,
+            clients: vec![client],
+            address: Address::default(),
+            value: Vec::new(),
+            limits: Limits::default(),
+        }
     }
 
     /// Sends one request on the slot's own connection.

@@ -21,6 +21,7 @@ pub(crate) mod preflight;
 
 use crate::client::{Body, Client, Content, PlainChunks, Reply};
 use crate::content::{COPY, DataSet};
+use crate::emptying::Limits;
 use crate::endpoint::{Endpoint, Resolver};
 use crate::existing::Lists;
 use crate::failure::Failure;
@@ -33,6 +34,7 @@ use link::{Link, Request};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+use tidemark_load::budget::Budget;
 use tidemark_load::endpoints::endpoint_of;
 use tidemark_load::engine::{Clock, OpenError, Session, Sessions, ThreadContext, Tick};
 use tidemark_measure::fault::Fault;
@@ -81,7 +83,8 @@ impl SwiftEngine {
 
 /// Logs in, and looks up where the account is.
 fn enter(target: &Swift) -> Result<(Account, Vec<Place>), OpenError> {
-    let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns)?;
+    let clock = Clock::starting_at(Instant::now());
+    let reactor = Reactor::within(clock, target.http.timeout_ns, &Budget::preflight())?;
     let account = reactor
         .block_on(Account::log_in(&target.auth, &target.http, &reactor))
         .map_err(|refusal| target.mask().error(in_words(refusal, target.http.timeout_ns)))?;
@@ -148,6 +151,8 @@ struct Slot {
     bulk: Option<bool>,
     /// A header's value: kept for its memory.
     value: Vec<u8>,
+    /// How far the emptying of a container may go.
+    limits: Limits,
 }
 
 impl Protocol for Slot {
@@ -238,6 +243,7 @@ impl Slot {
             target: Arc::clone(target),
             bulk: None,
             value: Vec::new(),
+            limits: Limits::default(),
         }
     }
 

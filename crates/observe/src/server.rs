@@ -23,20 +23,23 @@ use rustls::ServerConfig;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::convert::Infallible;
 use std::future::ready;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use subtle::ConstantTimeEq as _;
+use tidemark_measure::rng::Rng;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-/// Connections served at a time.
-const MAX_CONNECTIONS: usize = 64;
+/// Connections served at a time: enough that one that gets on is answered before a crowd that connects anew all the time has taken all
+/// places once.
+const MAX_CONNECTIONS: usize = 512;
 
 /// Characters of a token, at least: as many as nobody guesses.
 const SHORTEST_TOKEN: usize = 16;
@@ -95,23 +98,31 @@ struct Shared {
 }
 
 /// What is known of those who connect.
-#[derive(Default)]
 struct Clients {
     /// How many have connected.
     count: u64,
-    /// Connections by number, the oldest first: whose each is, and what ends it.
+    /// Connections by number: whose each is, and what ends it.
     connections: BTreeMap<u64, (IpAddr, Arc<Notify>)>,
     /// How many wrong tokens each address has sent, and since when they count.
     wrong: HashMap<IpAddr, (u32, Instant)>,
+    /// Draws the connection that gives way.
+    draw: Rng,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        let draw = Rng::new(RandomState::new().build_hasher().finish(), &[]);
+        Self { count: 0, connections: BTreeMap::new(), wrong: HashMap::new(), draw }
+    }
 }
 
 impl Clients {
-    /// A place for a connection. Where there is none, the oldest one of the address that has most of them ends, so that connections
-    /// which only wait keep nobody out.
+    /// A place for a connection. Where there is none, one of the addresses that have most of them ends, so that connections which only
+    /// wait keep nobody out.
     fn enter(&mut self, address: IpAddr) -> (u64, Arc<Notify>) {
         if self.connections.len() >= MAX_CONNECTIONS
-            && let Some(oldest) = self.oldest_of_the_busiest()
-            && let Some((_, ends)) = self.connections.remove(&oldest)
+            && let Some(number) = self.gives_way()
+            && let Some((_, ends)) = self.connections.remove(&number)
         {
             ends.notify_one();
         }
@@ -121,11 +132,20 @@ impl Clients {
         (self.count, ends)
     }
 
-    fn oldest_of_the_busiest(&self) -> Option<u64> {
-        let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
+    /// A connection of the addresses that have most of them, drawn by lot: if it were always the oldest, a crowd that connects anew all
+    /// the time would end every handshake from its own address before it is over.
+    fn gives_way(&mut self) -> Option<u64> {
+        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
         self.connections.values().for_each(|(address, _)| *counts.entry(*address).or_default() += 1);
-        let (busiest, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-        self.connections.iter().find(|(_, (address, _))| *address == busiest).map(|(number, _)| *number)
+        let most = counts.values().copied().max()?;
+        let is_busy = |address: &IpAddr| counts.get(address) == Some(&most);
+        let busy: Vec<u64> = self
+            .connections
+            .iter()
+            .filter(|(_, (address, _))| is_busy(address))
+            .map(|(number, _)| *number)
+            .collect();
+        busy.get(self.draw.below(busy.len() as u64) as usize).copied()
     }
 
     fn leave(&mut self, number: u64) {

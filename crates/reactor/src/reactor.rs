@@ -21,6 +21,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use tidemark_load::budget::Budget;
 use tidemark_load::engine::{Clock, OpenError, Tick};
 use tidemark_measure::units;
 
@@ -50,6 +51,8 @@ pub struct Reactor {
     scratch: RefCell<Box<[u8]>>,
     sweep_ns: u64,
     next_sweep: Cell<Tick>,
+    /// What its sockets may receive together, if that is limited.
+    budget: Option<Budget>,
 }
 
 /// A registered socket.
@@ -121,6 +124,18 @@ impl Reactor {
     /// # Errors
     /// When the kernel has no `epoll_pwait2` (Linux before 5.11), or no descriptor is left.
     pub fn new(clock: Clock, timeout_ns: u64) -> Result<Rc<Self>, OpenError> {
+        Self::make(clock, timeout_ns, None)
+    }
+
+    /// The same for an undertaking before the load: receiving fails once its sockets have received more than that together.
+    ///
+    /// # Errors
+    /// As [`Reactor::new`].
+    pub fn within(clock: Clock, timeout_ns: u64, budget: &Budget) -> Result<Rc<Self>, OpenError> {
+        Self::make(clock, timeout_ns, Some(budget.clone()))
+    }
+
+    fn make(clock: Clock, timeout_ns: u64, budget: Option<Budget>) -> Result<Rc<Self>, OpenError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| OpenError(format!("cannot create an epoll instance: {error}")))?;
         let mut probe =
@@ -149,6 +164,7 @@ impl Reactor {
             scratch: RefCell::new(vec![0; SCRATCH].into_boxed_slice()),
             sweep_ns: (timeout_ns / 20).clamp(1_000_000, SWEEP_MOST_NS),
             next_sweep: Cell::new(0),
+            budget,
         }))
     }
 
@@ -396,7 +412,8 @@ impl Socket {
     /// Receives what has come; 0 bytes: the peer has closed its side.
     ///
     /// # Errors
-    /// `WouldBlock` when no data has arrived, otherwise the kernel's error.
+    /// `WouldBlock` when no data has arrived, [`Exceeded`](tidemark_load::budget::Exceeded) when the reactor's budget is, otherwise the
+    /// kernel's error.
     #[inline]
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         if !self.is_ready(Ready::READ) {
@@ -412,6 +429,9 @@ impl Socket {
                         entry.ready = entry.ready.without(Ready::READ);
                     }
                 });
+                if let Some(budget) = &self.reactor.budget {
+                    budget.take(length as u64).map_err(io::Error::other)?;
+                }
                 Ok(length)
             }
             Err(error) => Err(self.refused(error, Ready::READ)),

@@ -142,3 +142,40 @@ fn digits<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let text = headers.get(name)?.to_str().ok()?;
     (text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tidemark_controller::api::Role;
+
+    /// A store without tokens that counts how often it is read.
+    #[derive(Default)]
+    struct Counted(AtomicUsize);
+
+    impl Tokens for Counted {
+        fn owner(&self, _: &str) -> Result<Option<(String, Role)>, String> {
+            Ok(None)
+        }
+
+        fn digests(&self) -> Result<Vec<[u8; 32]>, String> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(Vec::new())
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_asks_together_shares_a_look_into_the_store() {
+        let tokens = Arc::new(Counted::default());
+        let prover = Prover::new(tokens.clone(), &[]).unwrap();
+        let nobody = prover.nobody.id();
+        let asked = (0..50).map(|number| {
+            let (prover, id) = (&prover, format!("{number:064}"));
+            async move { prover.key(&id).await.map(|key| key.id()).unwrap_or_default() }
+        });
+        let keys = futures_util::future::join_all(asked).await;
+        assert!(keys.iter().all(|key| *key == nobody));
+        // The first one begins to read at once, and all others have asked before the second reading, a second later.
+        assert_eq!(tokens.0.load(Ordering::Relaxed), 2);
+    }
+}

@@ -10,6 +10,7 @@ use crate::stream::too_large;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+use tidemark_load::budget::Budget;
 use tidemark_load::deadline::Deadline;
 use tidemark_load::engine::Clock;
 use tidemark_reactor::Reactor;
@@ -20,12 +21,21 @@ pub(crate) const PATIENCE_NS: u64 = 3600 * 1_000_000_000;
 /// Most cells of an answer: each takes many times its text in memory.
 const MOST_CELLS: usize = 1_000_000;
 
+/// The limits of an undertaking, such as the questions before a load: its statements share them, on whichever connection they run.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    /// When all has to be over.
+    pub(crate) deadline: Deadline,
+    /// What all replies may add up to.
+    pub(crate) budget: Budget,
+}
+
 /// A connection that is waited for.
 pub(crate) struct Admin {
     reactor: Rc<Reactor>,
     connection: Connection,
-    /// When all that is asked over it has to be over.
-    deadline: Option<Deadline>,
+    /// The limits of all that is asked over it.
+    limits: Option<Limits>,
 }
 
 impl Admin {
@@ -34,23 +44,15 @@ impl Admin {
     /// # Errors
     /// One sentence that says what is wrong and what to do.
     pub(crate) fn connect(server: &Server) -> Result<Self, String> {
-        let target: &Target = &server.target;
-        let clock = Clock::starting_at(Instant::now());
-        let reactor = Reactor::new(clock, target.timeout_ns).map_err(|error| error.to_string())?;
-        let statements = Arc::new(Statements::new("BEGIN", Vec::new()));
-        let settings = Settings::default();
-        let opened = reactor.block_on(Connection::open(&reactor, server, 0, &statements, &settings));
-        let mut connection = opened.map_err(|failure| cannot_connect(target, 0, &failure))?;
-        connection.set_timeout(PATIENCE_NS);
-        Ok(Self { reactor, connection, deadline: None })
+        Self::open(server, None)
     }
 
-    /// The same for an undertaking that has to be over by a deadline: a statement may take what is left.
+    /// The same for an undertaking that has limits: a statement may take what is left of them.
     ///
     /// # Errors
     /// As [`Admin::connect`].
-    pub(crate) fn within(server: &Server, deadline: Deadline) -> Result<Self, String> {
-        Ok(Self { deadline: Some(deadline), ..Self::connect(server)? })
+    pub(crate) fn within(server: &Server, limits: Limits) -> Result<Self, String> {
+        Self::open(server, Some(limits))
     }
 
     /// Another connection, for the same undertaking.
@@ -58,13 +60,29 @@ impl Admin {
     /// # Errors
     /// As [`Admin::connect`].
     pub(crate) fn another(&self, server: &Server) -> Result<Self, String> {
-        Ok(Self { deadline: self.deadline, ..Self::connect(server)? })
+        Self::open(server, self.limits.clone())
+    }
+
+    fn open(server: &Server, limits: Option<Limits>) -> Result<Self, String> {
+        let target: &Target = &server.target;
+        let clock = Clock::starting_at(Instant::now());
+        let reactor = match &limits {
+            Some(limits) => Reactor::within(clock, target.timeout_ns, &limits.budget),
+            None => Reactor::new(clock, target.timeout_ns),
+        };
+        let reactor = reactor.map_err(|error| error.to_string())?;
+        let statements = Arc::new(Statements::new("BEGIN", Vec::new()));
+        let settings = Settings::default();
+        let opened = reactor.block_on(Connection::open(&reactor, server, 0, &statements, &settings));
+        let mut connection = opened.map_err(|failure| cannot_connect(target, 0, &failure))?;
+        connection.set_timeout(PATIENCE_NS);
+        Ok(Self { reactor, connection, limits })
     }
 
     /// Lets a statement take what is left.
     fn limit(&mut self) {
-        if let Some(deadline) = self.deadline {
-            self.connection.set_timeout(deadline.left_ns());
+        if let Some(limits) = &self.limits {
+            self.connection.set_timeout(limits.deadline.left_ns());
         }
     }
 
@@ -108,7 +126,8 @@ impl Admin {
     /// # Errors
     /// As [`Admin::query`].
     pub(crate) fn run_prepared(&mut self, timeout_ns: u64) -> Result<(), Failure> {
-        self.connection.set_timeout(self.deadline.map_or(timeout_ns, |left| left.left_ns().min(timeout_ns)));
+        let left_ns = self.limits.as_ref().map_or(u64::MAX, |limits| limits.deadline.left_ns());
+        self.connection.set_timeout(left_ns.min(timeout_ns));
         self.connection.add(Control::Rollback.number(), &[])?;
         self.reactor.block_on(self.connection.run())
     }
@@ -183,7 +202,8 @@ mod tests {
     fn statements_of_an_undertaking_share_its_deadline() {
         let server = noticing(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I", Duration::from_millis(50));
         let deadline = Deadline::after(Duration::from_secs(2));
-        let mut admin = Admin::within(&server, deadline).unwrap();
+        let limits = Limits { deadline, budget: Budget::preflight() };
+        let mut admin = Admin::within(&server, limits).unwrap();
         // A statement without a deadline would wait for an hour.
         for _ in 0..3 {
             assert_eq!(admin.run("SELECT 1").unwrap_err().fault, Fault::Timeout);

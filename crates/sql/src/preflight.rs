@@ -1,11 +1,12 @@
 //! What a database is asked before anything is loaded: whether it can be used, and by so many clients.
 
-use crate::admin::Admin;
+use crate::admin::{Admin, Limits};
 use crate::dialect::Dialect;
 use crate::job::{Job, Role, Target};
 use crate::server::Server;
 use crate::workload;
 use std::time::Duration;
+use tidemark_load::budget::Budget;
 use tidemark_load::deadline::Deadline;
 use tidemark_load::work::Share;
 use tidemark_plan::plan::Work;
@@ -56,27 +57,28 @@ impl Needs {
 /// # Errors
 /// Why it cannot, and what to do.
 pub(crate) fn ask(server: &Server, role: Role, needs: Needs) -> Result<String, String> {
-    let deadline = Deadline::after(ALL);
-    let mut admin = Admin::within(server, deadline)?;
+    let limits = Limits { deadline: Deadline::after(ALL), budget: Budget::preflight() };
+    let mut admin = Admin::within(server, limits.clone())?;
     let found = match server.target.dialect {
         Dialect::Postgres | Dialect::Cockroach => postgres(server, &mut admin, needs),
         Dialect::Mysql => mysql(&server.target, &mut admin, needs),
     };
-    let found = in_time(&server.target, deadline, found)?;
-    in_time(&server.target, deadline, has_role(&server.target, role, &mut admin))?;
+    let found = within(&server.target, &limits, found)?;
+    within(&server.target, &limits, has_role(&server.target, role, &mut admin))?;
     Ok(match role {
         Role::Primary => found,
         Role::Replica => format!("{found}, a replica"),
     })
 }
 
-/// The answers, unless the deadline has passed: they may be incomplete then.
-fn in_time<T>(target: &Target, deadline: Deadline, asked: Result<T, String>) -> Result<T, String> {
-    match deadline.has_passed() {
+/// The answers, unless a limit is exceeded: they may be incomplete then.
+fn within<T>(target: &Target, limits: &Limits, asked: Result<T, String>) -> Result<T, String> {
+    limits.budget.check().map_err(|exceeded| format!("{}: {exceeded}", target.describe()))?;
+    match limits.deadline.has_passed() {
         true => Err(format!(
             "{} did not answer all preflight queries within {} s: look for locks, and for what keeps it busy",
             target.describe(),
-            deadline.most().as_secs()
+            limits.deadline.most().as_secs()
         )),
         false => asked,
     }
@@ -232,6 +234,10 @@ fn too_old(version: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::{Endpoint, Tls};
+    use crate::testing::{Answer, Fake};
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
 
     #[test]
     fn versions_tell_the_product_and_its_age() {
@@ -245,6 +251,86 @@ mod tests {
             ("unknown", None),
         ] {
             assert_eq!(too_old(version), expected, "{version}");
+        }
+    }
+
+    /// Greets each client, and follows a script from then on.
+    fn serve(dialect: Dialect, talk: fn(TcpStream) -> std::io::Result<()>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                std::thread::spawn(move || talk(stream));
+            }
+        });
+        let endpoints = vec![Endpoint::Tcp("127.0.0.1".into(), port)];
+        let fake = Fake::new(|_| Answer::Fine).target;
+        Server::resolve(&Target { dialect, endpoints, tls: Tls::Disable, ..fake }).unwrap()
+    }
+
+    /// Waits for something, and leaves it.
+    fn hear(stream: &mut TcpStream) -> std::io::Result<()> {
+        match stream.read(&mut [0; 64 << 10])? {
+            0 => Err(std::io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Answers each question with 30 MiB that mean nothing.
+    fn postgres_at_length(mut stream: TcpStream) -> std::io::Result<()> {
+        hear(&mut stream)?;
+        stream.write_all(b"R\0\0\0\x08\0\0\0\0S\0\0\0\x18server_version\x0015.3\0Z\0\0\0\x05I")?;
+        let notices = b"N\0\0\0\x13SNOTICE\0Mwait\0\0".repeat((30 << 20) / 20);
+        loop {
+            hear(&mut stream)?;
+            stream.write_all(&notices)?;
+            stream.write_all(b"C\0\0\0\x0dSELECT 0\0Z\0\0\0\x05I")?;
+        }
+    }
+
+    /// Answers each question with 15 MiB that mean nothing.
+    fn mysql_at_length(mut stream: TcpStream) -> std::io::Result<()> {
+        let packet = |number: u8, payload: &[u8]| {
+            let [low, middle, high, ..] = payload.len().to_le_bytes();
+            [&[low, middle, high, number][..], payload].concat()
+        };
+        // No TLS, and definitions and rows end with a packet of their own.
+        let greeting = [
+            &b"\x0a8.0.40\0\x07\0\0\x0012345678\0\xfe\xf7\x2d\x02\0\xff\x80\x15"[..],
+            &[0; 10],
+            b"901234567890\0mysql_native_password\0",
+        ];
+        stream.write_all(&packet(0, &greeting.concat()))?;
+        hear(&mut stream)?;
+        stream.write_all(&packet(2, b"\0\0\0\x02\0\0\0"))?;
+        hear(&mut stream)?;
+        // What sets a session up ends with a question, which has one row.
+        let session: [&[u8]; 6] = [
+            b"\0\0\0\x0a\0\0\0",
+            b"\x01",
+            b"\x0c\x3f\0\x01\0\0\0\xfd\0\0\0\0\0",
+            b"\xfe\0\0\x02\0",
+            b"\x010",
+            b"\xfe\0\0\x02\0",
+        ];
+        for (number, payload) in (1..).zip(session) {
+            stream.write_all(&packet(number, payload))?;
+        }
+        let done = packet(1, &[&b"\0\0\0\x02\0\0\0"[..], &vec![b'x'; 15 << 20]].concat());
+        loop {
+            hear(&mut stream)?;
+            stream.write_all(&done)?;
+        }
+    }
+
+    #[test]
+    fn what_a_server_replies_to_all_questions_has_one_limit() {
+        for (dialect, talk) in [
+            (Dialect::Postgres, postgres_at_length as fn(TcpStream) -> std::io::Result<()>),
+            (Dialect::Mysql, mysql_at_length),
+        ] {
+            let refusal = ask(&serve(dialect, talk), Role::Primary, Needs::default()).unwrap_err();
+            assert!(refusal.contains(": its replies add up to more than 64 MiB: "), "{refusal}");
         }
     }
 

@@ -63,7 +63,7 @@ const columns: Column<Driver>[] = [
     hint: 'Uncertainty of its clock offset: half the round-trip time',
     number: true,
     value: (one) => one.clock_error_us,
-    show: (one) => latency(one.clock_error_us),
+    show: (one) => (one.clock_error_us === null ? '–' : latency(one.clock_error_us)),
   },
   { id: 'version', title: 'Version', value: (one) => one.version },
 ];

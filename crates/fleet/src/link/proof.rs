@@ -117,6 +117,22 @@ where
     })
 }
 
+/// Reads bytes as the answer of a server, whole and in two pieces, as a connection may bring them: the answer is found once it is whole, and
+/// not before. Returns whether it was found. For the fuzzer (`fuzz/`).
+///
+/// # Panics
+/// When that does not hold.
+pub fn rehearse(bytes: &[u8], cut: usize) -> bool {
+    let whole = Answer::parse(bytes);
+    let found = matches!(whole, Ok(Some(_)));
+    let before = Answer::parse(&bytes[..cut.min(bytes.len())]);
+    assert!(!found || cut >= bytes.len() || before == Ok(None), "{before:?} before the end");
+    if let Err(Unproven::Away(reason) | Unproven::Other(reason)) = whole {
+        assert!(reason.len() < 200 && !reason.contains(char::is_control), "{reason:?}");
+    }
+    found
+}
+
 /// What the server answers.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {

@@ -155,6 +155,11 @@ fn any_bytes_are_a_response_or_none_however_they_are_cut() {
 }
 
 #[test]
+fn any_bytes_are_the_proof_of_a_controller_or_none_however_they_are_cut() {
+    try_with("proof", &files("fuzz/seeds/proof", &[]), SHORT);
+}
+
+#[test]
 fn any_text_is_a_selector_or_an_error() {
     // One a line.
     let lists = files("fuzz/seeds/selector", &[]).concat();

@@ -25,6 +25,7 @@ use http::{Address, Ask, Connection};
 use serde::Deserialize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidemark_analytics::job::{Compression, Data, Storage, Target, Trino};
+use tidemark_load::budget::Budget;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::QueryUse;
 use tidemark_trino::Stats;
@@ -47,9 +48,9 @@ struct Version {
 
 /// Whether a cluster can be used: gives its name and version. What is in the way is said in a sentence.
 pub(crate) async fn check(trino: &Trino) -> Result<String, String> {
-    let address = Address::new(trino, &[])?;
+    let (address, budget) = (Address::new(trino, &[])?, Budget::preflight());
     let told = |failure: Failure| failure.to_string();
-    let body = address.ask(&mut Connection::default(), Ask::get("/v1/info")).await.map_err(told)?;
+    let body = address.ask(&mut Connection::within(&budget), Ask::get("/v1/info")).await.map_err(told)?;
     let wrong = |words: &str| address.failed(Fault::Protocol, words).to_string();
     let info: Info = serde_json::from_slice(&body).map_err(|_| {
         wrong("whatever answers there is no Trino: name the coordinator's address as the `endpoint`")
@@ -63,7 +64,7 @@ pub(crate) async fn check(trino: &Trino) -> Result<String, String> {
     let version: String = info.node_version.version.chars().take(40).collect();
     let coordinator = Coordinator::new(Address::new(trino, &[])?);
     let sql = "SELECT catalog_name, connector_name FROM system.metadata.catalogs ORDER BY 1";
-    let catalogs = coordinator.answer(sql).await.map_err(told)?;
+    let catalogs = coordinator.answer_within(sql, &budget).await.map_err(told)?;
     let cell = |row: &[Option<String>], place: usize| row.get(place).cloned().flatten().unwrap_or_default();
     match catalogs.iter().find(|row| cell(row, 0) == trino.catalog) {
         None => {

@@ -3,6 +3,7 @@
 use super::request::{Request, content_md5};
 use super::{Slot, refusal, xml};
 use crate::client::{Content, Reply};
+use crate::emptying::Emptying;
 use crate::existing::{Lists, Page};
 use crate::failure::Failure;
 use crate::job::{Emptied, Keeps};
@@ -69,6 +70,7 @@ impl Slot {
 
     /// Deletes all objects of the bucket with all their versions, and aborts its uploads.
     async fn empty_bucket(&mut self) -> Result<(), Failure> {
+        let mut emptying = Emptying::begin(self.limits, self.sender.now());
         let (mut before, mut again) = (Vec::new(), 0);
         loop {
             // What was listed is deleted before the next listing: every one begins at the beginning.
@@ -86,6 +88,7 @@ impl Slot {
                 let text = format!("the server reported object {} deleted, and still lists it", keys[0]);
                 return Err(Failure::without_effect(Fault::Protocol, text));
             }
+            emptying.page(keys.len(), self.sender.now())?;
             self.delete_keys(keys.iter().map(|key| (key.as_str(), None))).await?;
             before = keys;
         }
@@ -231,4 +234,90 @@ pub(super) fn listing(prefix: &str, most: u32, token: Option<&str>) -> String {
         token.map_or_else(String::new, |token| format!("continuation-token={}&", encode(token, false)));
     let prefix = if prefix.is_empty() { String::new() } else { format!("&prefix={prefix}") };
     format!("{token}list-type=2&max-keys={most}{prefix}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emptying::Limits;
+    use crate::job::{Http, S3};
+    use crate::s3::slots;
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+    use std::rc::Rc;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Instant;
+    use tidemark_load::engine::Clock;
+    use tidemark_reactor::Reactor;
+
+    /// Reports every deletion done, and answers any other request with what `list` makes of its number.
+    fn answer(mut stream: TcpStream, list: fn(usize) -> String, lists: &AtomicUsize) -> Option<()> {
+        loop {
+            let (mut head, mut byte) = (Vec::new(), [0]);
+            while !head.ends_with(b"\r\n\r\n") {
+                stream.read_exact(&mut byte).ok()?;
+                head.push(byte[0]);
+            }
+            // The body of a deletion is read as the beginning of the next request.
+            let body = match String::from_utf8_lossy(&head).contains("POST ") {
+                true => String::new(),
+                false => list(lists.fetch_add(1, Ordering::Relaxed)),
+            };
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).ok()?;
+        }
+    }
+
+    /// A slot at a bucket of a server with such listings, which may list 10 objects; the number of its listings.
+    fn slot(list: fn(usize) -> String) -> (Rc<Reactor>, Slot, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let lists = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&lists);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                answer(stream, list, &counted);
+            }
+        });
+        let target = S3 {
+            http: Http { endpoints: vec![url], ..Http::default() },
+            access_key: "KEY".into(),
+            secret_key: "SECRET".into(),
+            session_token: None,
+            region: "us-east-1".into(),
+            path_style: true,
+            sign_payload: false,
+            storage_class: None,
+            encryption: None,
+        };
+        let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns).unwrap();
+        let (_, mut slot) = slots(&Arc::new(target), &reactor).unwrap().remove(0);
+        slot.limits = Limits { objects: 10, ..Limits::default() };
+        slot.address.begin(&slot.sender, &slot.clients[0], |out| out.extend_from_slice(b"b"));
+        (reactor, slot, lists)
+    }
+
+    #[test]
+    fn a_bucket_that_lists_new_objects_for_ever_is_left() {
+        let (reactor, mut slot, lists) = slot(|number| {
+            let keys: String =
+                (0..5).map(|key| format!("<Contents><Key>{number}-{key}</Key></Contents>")).collect();
+            format!("<ListBucketResult>{keys}</ListBucketResult>")
+        });
+        let failure = reactor.block_on(slot.empty_bucket()).unwrap_err();
+        assert!(failure.text.starts_with("after 10 deletions the server lists still more"), "{failure:?}");
+        assert_eq!(lists.load(Ordering::Relaxed), 3, "two pages are deleted, the third is beyond the limit");
+    }
+
+    #[test]
+    fn an_object_that_has_new_versions_for_ever_is_left() {
+        let (reactor, mut slot, lists) = slot(|number| {
+            let version = |id| format!("<Version><Key>k</Key><VersionId>{number}-{id}</VersionId></Version>");
+            let versions: String = (0..5).map(version).collect();
+            format!("<ListVersionsResult><IsTruncated>true</IsTruncated>{versions}</ListVersionsResult>")
+        });
+        let failure = reactor.block_on(slot.delete_versions("k", Some("k"))).unwrap_err();
+        assert!(failure.text.starts_with("after 10 deletions the server lists still more"), "{failure:?}");
+        assert_eq!(lists.load(Ordering::Relaxed), 3, "two pages are deleted, the third is beyond the limit");
+    }
 }

@@ -10,6 +10,7 @@ use crate::preflight::{patient, unanswered};
 use crate::text::decode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
+use tidemark_load::budget::Budget;
 use tidemark_load::engine::{Clock, OpenError};
 use tidemark_measure::units::duration_ns;
 use tidemark_reactor::Reactor;
@@ -23,7 +24,8 @@ const SKEW_MOST_S: u64 = 300;
 /// Asks every endpoint of a target; `bucket` is the percent-encoded name of one that must exist.
 pub(crate) fn preflight(target: &S3, bucket: Option<&[u8]>) -> Result<String, OpenError> {
     let target = Arc::new(S3 { http: patient(&target.http), ..target.clone() });
-    let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns)?;
+    let clock = Clock::starting_at(Instant::now());
+    let reactor = Reactor::within(clock, target.http.timeout_ns, &Budget::preflight())?;
     let sender = Sender::new(&target, &reactor)?;
     let mut software = Vec::new();
     for endpoint in resolve(&target)? {

@@ -3,6 +3,7 @@
 use super::request::{Request, content_md5};
 use super::{Slot, xml};
 use crate::client::Content;
+use crate::emptying::Emptying;
 use crate::failure::Failure;
 use crate::operate::{Done, Intake, Task};
 use crate::text::{decode, encode};
@@ -64,6 +65,7 @@ impl Slot {
     pub(super) async fn delete_versions(&mut self, prefix: &str, key: Option<&str>) -> Result<(), Failure> {
         let prefix = if prefix.is_empty() { String::new() } else { format!("&prefix={prefix}") };
         let query = format!("max-keys={VERSIONS_MOST}{prefix}&versions=");
+        let mut emptying = Emptying::begin(self.limits, self.sender.now());
         let mut deleted = Vec::new();
         loop {
             // What was listed is deleted before the next listing: every one begins at the beginning.
@@ -82,6 +84,7 @@ impl Slot {
             }
             let ours = listed.iter().filter(|version| key.is_none_or(|key| key == version.key));
             let ours: Vec<_> = ours.map(|version| (&*version.key, Some(&*version.id))).collect();
+            emptying.page(ours.len(), self.sender.now())?;
             if !ours.is_empty() {
                 self.delete_keys(ours.iter().copied()).await?;
             }

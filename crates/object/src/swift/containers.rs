@@ -3,6 +3,7 @@
 use super::link::Request;
 use super::{Slot, container_path};
 use crate::client::Body;
+use crate::emptying::Emptying;
 use crate::existing::{Lists, Page};
 use crate::failure::Failure;
 use crate::job::Emptied;
@@ -36,9 +37,10 @@ impl Slot {
         let name = task.container();
         let empty = empty.covers(&name);
         let mut rounds = if empty { ROUNDS } else { 0 };
+        let mut emptying = Emptying::begin(self.limits, self.now());
         loop {
             if rounds > 0 {
-                match self.empty_container(task).await {
+                match self.empty_container(task, &mut emptying).await {
                     Err(failure) if failure.fault == Fault::NotFound => {}
                     emptied => emptied?,
                 }
@@ -60,7 +62,7 @@ impl Slot {
         }
     }
 
-    async fn empty_container(&mut self, task: &Task<'_>) -> Result<(), Failure> {
+    async fn empty_container(&mut self, task: &Task<'_>, emptying: &mut Emptying) -> Result<(), Failure> {
         let mut marker = String::new();
         loop {
             let mut intake = Intake::keeping();
@@ -71,6 +73,7 @@ impl Slot {
             let names: Vec<String> = page.lines().map(|name| encode(name, true)).collect();
             let Some(last) = names.last() else { return Ok(()) };
             marker.clone_from(last);
+            emptying.page(names.len(), self.now())?;
             self.delete_all(task, &names).await?;
         }
     }
@@ -244,6 +247,61 @@ fn judge_bulk(body: &[u8]) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::DataSet;
+    use crate::emptying::Limits;
+    use crate::job::{Action, Content, Form, Http, Naming, Swift, SwiftAuth, Verb};
+    use crate::operate::Prepared;
+    use crate::swift::enter;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Instant;
+    use tidemark_load::engine::{Clock, Operation};
+    use tidemark_reactor::Reactor;
+
+    /// Reports every deletion done, and answers any other request of one connection with five new names.
+    fn serve(listener: &TcpListener, lists: &AtomicUsize) -> std::io::Result<()> {
+        let (mut stream, _) = listener.accept()?;
+        loop {
+            let (mut head, mut byte) = (Vec::new(), [0]);
+            while !head.ends_with(b"\r\n\r\n") {
+                stream.read_exact(&mut byte)?;
+                head.push(byte[0]);
+            }
+            // The body of a deletion is read as the beginning of the next request.
+            let body = match String::from_utf8_lossy(&head).contains("POST ") {
+                true => "{\"Response Status\": \"200 OK\", \"Errors\": []}".to_owned(),
+                false => {
+                    let number = lists.fetch_add(1, Ordering::Relaxed);
+                    (0..5).map(|name| format!("{number}-{name}\n")).collect()
+                }
+            };
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())?;
+        }
+    }
+
+    #[test]
+    fn a_container_that_lists_new_objects_for_ever_is_left() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let lists = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&lists);
+        std::thread::spawn(move || serve(&listener, &counted));
+        let auth = SwiftAuth::Token { token: "t".into(), storage_url: format!("{url}/v1/a") };
+        let target = Arc::new(Swift { auth, http: Http::default(), policy: None });
+        let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns).unwrap();
+        let (account, places) = enter(&target).unwrap();
+        let mut slot = Slot::new(&target, &Arc::new(account), &places[0], &reactor);
+        slot.limits = Limits { objects: 10, ..Limits::default() };
+        let verb = Verb::DeleteContainer { empty: Emptied::Always };
+        let content = Content { form: Form::Zero, verify: false };
+        let action = Action { verb, naming: Naming::default(), content };
+        let actions = Prepared::all(&[action], &DataSet::new(0, 0, 0, Default::default())).unwrap();
+        let task = Task::untracked(&actions[0], Operation::default(), reactor.now());
+        let failure = reactor.block_on(slot.delete_container(&task, &Emptied::Always)).unwrap_err();
+        assert!(failure.text.starts_with("after 10 deletions the server lists still more"), "{failure:?}");
+        assert_eq!(lists.load(Ordering::Relaxed), 3, "two pages are deleted, the third is beyond the limit");
+    }
 
     #[test]
     fn the_truth_of_a_bulk_deletion_is_in_its_body() {

@@ -8,6 +8,7 @@ use crate::preflight::{patient, unanswered};
 use crate::text::decode;
 use std::sync::Arc;
 use std::time::Instant;
+use tidemark_load::budget::Budget;
 use tidemark_load::engine::{Clock, OpenError};
 use tidemark_measure::fault::Fault;
 use tidemark_reactor::Reactor;
@@ -17,7 +18,8 @@ use tidemark_reactor::Reactor;
 pub(crate) fn preflight(target: &Swift, container: Option<&[u8]>) -> Result<String, OpenError> {
     let target = Arc::new(Swift { http: patient(&target.http), ..target.clone() });
     let (account, places) = enter(&target)?;
-    let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns)?;
+    let clock = Clock::starting_at(Instant::now());
+    let reactor = Reactor::within(clock, target.http.timeout_ns, &Budget::preflight())?;
     let account = Arc::new(account);
     let mut software: Vec<String> = Vec::new();
     for place in places {

@@ -437,6 +437,29 @@ fn preflight_knows_what_is_no_s3_server_and_a_clock_that_is_off() {
 }
 
 #[test]
+fn what_all_endpoints_reply_before_a_load_has_one_limit() {
+    let asked = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&asked);
+    let long = server(move |mut stream, _| {
+        while request(&mut stream).is_some() {
+            *counted.lock().unwrap() += 1;
+            let list = b"<ListAllMyBucketsResult></ListAllMyBucketsResult>";
+            let body = [&list[..], &vec![b' '; 30 << 20]].concat();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body)).is_err() {
+                return;
+            }
+        }
+    });
+    let mut target = target(long);
+    target.http.endpoints = vec![format!("http://{long}"); 4];
+    let job = Job { target: Target::S3(target), actions: actions(&[PUT]) };
+    let refusal = preflight(&job, None).unwrap_err().to_string();
+    assert!(refusal.contains("its replies add up to more than 64 MiB"), "{refusal}");
+    assert_eq!(*asked.lock().unwrap(), 3, "two replies are within the limit, the third is not");
+}
+
+#[test]
 fn what_a_server_says_is_told_without_secrets() {
     let echo = |body: &str| {
         let reply = format!(

@@ -159,16 +159,26 @@ fn who_guesses_tokens_has_to_wait() {
 
 #[test]
 fn a_crowd_that_only_waits_gives_way_to_whoever_comes() {
-    let mut clients = Clients::default();
+    let mut clients = Clients { draw: Rng::new(1, &[]), ..Clients::default() };
     let [crowd, other] = [1, 2].map(|last| IpAddr::from([192, 0, 2, last]));
     let (own, _) = clients.enter(other);
     let waiting: Vec<u64> = (0..2 * MAX_CONNECTIONS).map(|_| clients.enter(crowd).0).collect();
     assert_eq!(clients.connections.len(), MAX_CONNECTIONS);
     assert!(clients.connections.contains_key(&own), "the crowd gives way to itself");
-    assert!(!clients.connections.contains_key(&waiting[0]), "the oldest first");
+    let left =
+        waiting[..MAX_CONNECTIONS / 2].iter().filter(|one| clients.connections.contains_key(one)).count();
+    assert!(left > MAX_CONNECTIONS / 16, "{left}: not the oldest first");
     clients.leave(own);
     clients.leave(own);
     assert_eq!(clients.connections.len(), MAX_CONNECTIONS - 1);
+    // Of addresses with one connection each, too, none is safe from the others.
+    let mut clients = Clients { draw: Rng::new(1, &[]), ..Clients::default() };
+    let spread: Vec<u64> = (0..4 * MAX_CONNECTIONS as u32)
+        .map(|last| clients.enter(IpAddr::from(last.to_be_bytes())).0)
+        .collect();
+    let left = |part: &[u64]| part.iter().filter(|one| clients.connections.contains_key(one)).count();
+    let (old, new) = spread.split_at(2 * MAX_CONNECTIONS);
+    assert!(left(old) > 0 && left(new) > 0, "{} {}", left(old), left(new));
 }
 
 #[test]
@@ -187,9 +197,61 @@ fn requests_are_answered_beside_many_that_never_end() {
     }
 }
 
+#[test]
+fn handshakes_are_over_beside_a_crowd_that_begins_them_and_connects_anew() {
+    let (tls, print) = certified();
+    let server = Server::with(Some("a-token-that-is-long"), Some(tls));
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // As many as found the honest ones out, several times as many as there used to be places.
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let begin = || -> Option<TcpStream> {
+                    let mut one = TcpStream::connect(server.address).ok()?;
+                    one.write_all(&[0x16, 3, 1, 2, 0, 1]).ok()?;
+                    one.set_nonblocking(true).ok()?;
+                    Some(one)
+                };
+                let mut crowd: Vec<Option<TcpStream>> = (0..40).map(|_| begin()).collect();
+                while !over.load(Ordering::Relaxed) {
+                    for one in &mut crowd {
+                        let is_waiting = one.as_mut().is_some_and(|one| {
+                            one.read(&mut [0; 64])
+                                .is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+                        });
+                        if !is_waiting {
+                            *one = begin();
+                        }
+                    }
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+        }
+        let url = format!("https://{}#sha256:{print}", server.address);
+        let answered: Vec<bool> =
+            (0..6).map(|_| !seen_at(&url, "a-token-that-is-long").at_ns.is_empty()).collect();
+        over.store(true, Ordering::Relaxed);
+        assert_eq!(answered, [true; 6]);
+    });
+}
+
+/// A certificate, and its fingerprint.
+fn certified() -> (Arc<ServerConfig>, String) {
+    let certified = rcgen::generate_simple_self_signed(["elsewhere".to_owned()]).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certified.cert.der().clone()], key)
+        .unwrap();
+    let print = tidemark_tls::fingerprint(certified.cert.der());
+    (Arc::new(config), print.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// What a run sees of a node at this address.
-fn seen_at(url: String) -> tidemark_measure::observation::Node {
-    let node = RemoteNode { url, token: Some("secret".into()), name: None };
+fn seen_at(url: &str, token: &str) -> tidemark_measure::observation::Node {
+    let node = RemoteNode { url: url.into(), token: Some(token.into()), name: None };
     let options = Options { nodes: vec![node], ..Options::default() };
     let (start, observer) = (Instant::now(), Observer::start(&options, Instant::now()));
     while start.elapsed() < HANG && observer.latest().iter().all(|one| one.generates) {
@@ -203,22 +265,12 @@ fn seen_at(url: String) -> tidemark_measure::observation::Node {
 
 #[test]
 fn with_tls_a_node_is_known_by_its_fingerprint() {
-    let certified = rcgen::generate_simple_self_signed(["elsewhere".to_owned()]).unwrap();
-    let key = rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certified.cert.der().clone()], key)
-        .unwrap();
-    let server = Server::with(Some("secret"), Some(Arc::new(config)));
-    let digits = |print: [u8; 32]| print.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let print = tidemark_tls::fingerprint(certified.cert.der());
-    let node = seen_at(format!("https://{}#sha256:{}", server.address, digits(print)));
+    let (tls, print) = certified();
+    let server = Server::with(Some("secret"), Some(tls));
+    let node = seen_at(&format!("https://{}#sha256:{print}", server.address), "secret");
     assert!(!node.at_ns.is_empty(), "{:?}", node.gaps);
-    let mut wrong = print;
-    wrong[0] ^= 1;
-    let node = seen_at(format!("https://{}#sha256:{}", server.address, digits(wrong)));
+    let wrong: String = print.chars().map(|digit| if digit == '0' { '1' } else { '0' }).collect();
+    let node = seen_at(&format!("https://{}#sha256:{wrong}", server.address), "secret");
     assert!(node.at_ns.is_empty() && !node.gaps.is_empty(), "it was believed");
 }
 

@@ -163,3 +163,21 @@ impl Guard {
 fn nobody_logs_in() -> ApiError {
     ApiError::new(StatusCode::CONFLICT, "this controller asks nobody to log in: open its address")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_address_lasts_an_hour_a_session_twelve_and_a_ticket_half_a_minute() {
+        let (logins, now) = (Logins::default(), Instant::now());
+        for (passes, seconds) in
+            [(&logins.codes, 3_600), (&logins.sessions, 12 * 3_600), (&logins.tickets, 30)]
+        {
+            let secret = passes.begin("olga's", "", now).unwrap();
+            let after = |seconds| passes.holder(&secret, now + Duration::from_secs(seconds));
+            assert_eq!(after(seconds - 1).as_deref(), Some("olga's"), "{seconds} s");
+            assert_eq!(after(seconds), None, "{seconds} s");
+        }
+    }
+}

@@ -47,13 +47,18 @@ impl Gate {
         }
         let changes = !matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
         let matters = self.open || (changes && !has_bearer(&parts.headers));
-        match origin(&parts.headers) {
-            Some(origin) if matters && !self.is_ours(&origin, host.as_deref()) => Err(ApiError::new(
+        let is_others = match origin(&parts.headers) {
+            Some(origin) => matters && !self.is_ours(&origin, host.as_deref()),
+            // Links lead here from anywhere, and show nothing to the page that has them.
+            None => matters && changes && is_of_another_site(&parts.headers),
+        };
+        if is_others {
+            return Err(ApiError::new(
                 StatusCode::FORBIDDEN,
                 "the request came from another site's page: if it is your proxy, allow it with --origin",
-            )),
-            _ => Ok(()),
+            ));
         }
+        Ok(())
     }
 
     /// Whether no page of somebody else's name can have asked: a name that is pointed here shows in the header.
@@ -96,6 +101,12 @@ fn has_bearer(headers: &HeaderMap) -> bool {
     given
         .and_then(|value| value.split_once(' '))
         .is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+}
+
+/// Whether the browser says that a page of another origin made it ask (Fetch Metadata, *Sec-Fetch-Site*).
+fn is_of_another_site(headers: &HeaderMap) -> bool {
+    let from = headers.get("sec-fetch-site").map(|value| value.to_str().unwrap_or_default());
+    from.is_some_and(|from| !matches!(from, "same-origin" | "none"))
 }
 
 /// A host without its port.

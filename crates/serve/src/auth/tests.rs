@@ -56,6 +56,27 @@ fn with_tokens_only_what_no_page_can_send_is_not_asked_where_it_comes_from() {
 }
 
 #[test]
+fn a_browser_that_names_no_origin_may_say_that_another_site_asks() {
+    let (host, password) = (("host", "localhost:19088"), ("authorization", "Basic eDp4"));
+    for (from, is_fine) in [
+        ("cross-site", false),
+        ("same-site", false),
+        ("\u{ff}", false),
+        ("same-origin", true),
+        ("none", true),
+    ] {
+        let asks = |open, method, headers: &[_]| gate(open).check(&request(method, headers)).is_ok();
+        let from = ("sec-fetch-site", from);
+        assert_eq!(asks(false, "POST", &[host, password, from]), is_fine, "{from:?}");
+        assert_eq!(asks(true, "POST", &[host, from]), is_fine, "{from:?}");
+        assert!(asks(true, "GET", &[host, from]), "a link: {from:?}");
+        assert!(asks(false, "POST", &[host, ("authorization", "Bearer x"), from]), "{from:?}");
+        let own = ("origin", "https://bench.example.org");
+        assert!(asks(true, "POST", &[host, own, from]), "a proxy: {from:?}");
+    }
+}
+
+#[test]
 fn an_open_server_on_a_network_answers_to_no_name_that_somebody_made_up() {
     let origins = vec!["https://bench.example.org".into()];
     let gate = Gate::new("10.0.0.1:19088".parse().unwrap(), true, false, origins);

@@ -313,3 +313,30 @@ fn a_plan_is_forecast_in_rows_bytes_and_statements() {
     let notes = tidemark_plan::forecast::forecast(&alone, &registry).notes;
     assert!(notes.iter().any(|note| note.topic == "data-not-loaded"), "{notes:?}");
 }
+
+#[test]
+fn a_password_that_others_may_read_is_remarked_on() {
+    let registry = Registry::new(vec![Arc::new(Databases)], Vec::new());
+    let remarks = |more: &str| {
+        let target = format!("{{kind: postgres, user: u, database: d{more}}}");
+        let plan = read(&format!("name: t\ntarget: {target}\nstages:\n- {LOAD}\n")).unwrap();
+        let notes = tidemark_plan::forecast::forecast(&plan, &registry).notes;
+        notes.into_iter().find(|note| note.topic == "password-unprotected").map(|note| note.text)
+    };
+    for (more, how) in [
+        (", tls: disable", "the connection is not encrypted"),
+        ("", "may be unencrypted, and no certificate is checked"),
+        (", tls: require", "no certificate is checked"),
+    ] {
+        let said = remarks(&format!(", host: db.example, password: hunter2{more}")).unwrap();
+        assert!(said.contains(how) && said.contains("verify-full") && !said.contains("hunter2"), "{said}");
+    }
+    for safe in [
+        ", host: db.example, password: hunter2, tls: verify-full",
+        ", host: db.example",
+        ", host: 127.0.0.1, password: hunter2",
+        ", host: /run/postgresql, password: hunter2",
+    ] {
+        assert_eq!(remarks(safe), None, "{safe}");
+    }
+}

@@ -41,6 +41,15 @@ mod can {
         | CONNECT_ATTRIBUTES
         | COUNTED_PROOF
         | DEPRECATE_EOF;
+
+    /// The names of those that are needed.
+    pub(super) const NAMES: [(u32, &str); 5] = [
+        (PROTOCOL_41, "CLIENT_PROTOCOL_41"),
+        (SECURE_CONNECTION, "CLIENT_SECURE_CONNECTION"),
+        (PLUGIN_AUTH, "CLIENT_PLUGIN_AUTH"),
+        (MULTI_STATEMENTS, "CLIENT_MULTI_STATEMENTS"),
+        (MULTI_RESULTS, "CLIENT_MULTI_RESULTS"),
+    ];
 }
 
 /// `utf8mb4_general_ci`, which all servers know.
@@ -95,9 +104,12 @@ pub(super) async fn start(
     }
     let greeting = Greeting::read(payload).ok_or_else(malformed)?;
     if greeting.capabilities & can::NEEDED != can::NEEDED {
+        let lacks = |(flag, _): &&(u32, &str)| greeting.capabilities & flag == 0;
+        let names: Vec<&str> = can::NAMES.iter().filter(lacks).map(|(_, name)| *name).collect();
         let text = format!(
-            "the server's version {} is too old: MySQL 8 or MariaDB 10.6 is needed",
-            greeting.version
+            "the server (version {}) does not offer {}: MySQL 8 or MariaDB 10.6 is needed; look for a proxy in between",
+            greeting.version,
+            names.join(", ")
         );
         return Err(Failure::lost(Fault::Protocol, text));
     }

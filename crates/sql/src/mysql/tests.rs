@@ -23,6 +23,8 @@ const WRITE: usize = Control::COUNT;
 struct Script {
     /// Its usual way to authenticate.
     plugin: &'static str,
+    /// Those of its capabilities from 1 << 16 to 1 << 23 that it does not have.
+    lacks: u8,
     /// What it says to the first proof, and to what follows.
     login: Vec<Vec<u8>>,
     /// Errors of the first executions of statements.
@@ -54,10 +56,10 @@ fn write(stream: &mut TcpStream, number: &mut u8, payload: &[u8]) -> std::io::Re
     stream.write_all(&packet)
 }
 
-fn greeting(plugin: &str) -> Vec<u8> {
+fn greeting(plugin: &str, lacks: u8) -> Vec<u8> {
     let mut payload = b"\x0a8.0.36\0\x07\0\0\x0012345678\0".to_vec();
     // No TLS, and definitions and rows end with a packet of their own.
-    payload.extend([0xfe, 0xf7, 45, 2, 0, 0xff, 0x80, 21]);
+    payload.extend([0xfe, 0xf7, 45, 2, 0, !lacks, 0x80, 21]);
     payload.extend([0; 10]);
     payload.extend(b"901234567890\0");
     payload.extend(plugin.bytes());
@@ -71,7 +73,7 @@ fn refusal(code: u16, state: &str, words: &str) -> Vec<u8> {
 
 fn serve(mut stream: TcpStream, script: &Script, said: &Mutex<Said>) -> std::io::Result<()> {
     let mut number = 0;
-    write(&mut stream, &mut number, &greeting(script.plugin))?;
+    write(&mut stream, &mut number, &greeting(script.plugin, script.lacks))?;
     let hello = read(&mut stream)?;
     // Behind 32 bytes: the user, the counted proof, the database, the plugin.
     let rest = &hello[32 + b"u\0".len()..];
@@ -207,6 +209,15 @@ fn what_a_server_must_not_have_it_does_not_get() {
         let secret = said.logins.iter().any(|sent| sent.windows(4).any(|part| part == b"open"));
         assert!(!secret && said.commands.is_empty(), "{said:?}");
     }
+}
+
+#[test]
+fn a_server_that_lacks_something_is_refused_by_the_name_of_that() {
+    // CLIENT_MULTI_STATEMENTS and CLIENT_PLUGIN_AUTH.
+    let opened = connect(Script { lacks: 1 | 1 << 3, ..Script::default() });
+    let failure = opened.connection.err().unwrap();
+    let expected = "the server (version 8.0.36) does not offer CLIENT_PLUGIN_AUTH, CLIENT_MULTI_STATEMENTS: ";
+    assert!(failure.to_string().contains(expected), "{failure}");
 }
 
 #[test]

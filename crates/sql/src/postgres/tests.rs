@@ -1,10 +1,14 @@
 //! PostgreSQL's protocol against a server that follows a script.
 
 use crate::failure::Failure;
+use crate::job::{Endpoint, Target, Tls};
 use crate::postgres::Connection;
+use crate::server::Server;
 use crate::statement::{Control, Statement, Statements};
 use crate::testing::{Answer, Fake};
 use crate::value::Value::{Bytes, Int, Null, Text};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -120,4 +124,46 @@ fn half_a_message_is_never_sent() {
     connection.add(READ, &[Int(1)]).unwrap();
     reactor.block_on(connection.run()).unwrap();
     assert_eq!(fake.messages(), ["PBES"]);
+}
+
+/// A server without TLS that asks for the password itself: what it got. Nothing where the client left before.
+fn ask_for_password(mut stream: TcpStream) -> Option<String> {
+    let mut read = |head: usize| {
+        let mut bytes = vec![0; head + 4];
+        stream.read_exact(&mut bytes).ok()?;
+        let length = u32::from_be_bytes(bytes[head..].try_into().unwrap()) as usize;
+        let mut body = vec![0; length - 4];
+        stream.read_exact(&mut body).ok()?;
+        Some((stream.try_clone().unwrap(), body))
+    };
+    let (mut back, body) = read(0)?;
+    // A request for TLS (protocol: SSLRequest).
+    if body == 80_877_103_u32.to_be_bytes() {
+        back.write_all(b"N").ok()?;
+        read(0)?;
+    }
+    back.write_all(b"R\0\0\0\x08\0\0\0\x03").ok()?;
+    let (mut back, password) = read(1)?;
+    let _ = back.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I");
+    Some(String::from_utf8(password).unwrap())
+}
+
+#[test]
+fn a_password_goes_as_the_server_asks_unless_the_target_demands_more() {
+    let fake = Fake::new(|_| Answer::Fine);
+    for (tls, goes) in
+        [(Tls::Disable, true), (Tls::Prefer, true), (Tls::Require, false), (Tls::Verify, false)]
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let got = std::thread::spawn(move || ask_for_password(listener.accept().unwrap().0));
+        let endpoints = vec![Endpoint::Tcp("127.0.0.1".into(), port)];
+        let target = Target { endpoints, tls, password: Some("hunter2".into()), ..fake.target.clone() };
+        let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.timeout_ns).unwrap();
+        let statements = Arc::new(Statements::new("BEGIN", Vec::new()));
+        let server = Server::resolve(&target).unwrap();
+        let opened = reactor.block_on(Connection::open(&reactor, &server, 0, &statements, true)).map(drop);
+        assert_eq!(opened.is_ok(), goes, "{tls:?}: {opened:?}");
+        assert_eq!(got.join().unwrap().as_deref(), goes.then_some("hunter2\0"), "{tls:?}");
+    }
 }

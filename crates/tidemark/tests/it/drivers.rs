@@ -3,6 +3,8 @@
 
 use crate::common::fleet::{Controller, Process, wait};
 use crate::common::{Place, Record};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::time::Duration;
 use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Operation};
 
@@ -306,6 +308,42 @@ fn with_tls_and_tokens_nobody_comes_in_without() {
     assert_eq!(refused.code, 3, "{}", refused.stderr);
     assert_eq!(place.tidemark(&["token", "revoke", "test-operator"]).code, 0);
     wait("revocation", || (ask(&submit, &operator, &trust).0 == 3).then_some(()));
+}
+
+#[test]
+fn a_controller_on_a_network_has_tls_and_leaves_no_tokens() {
+    let place = Place::new();
+    let refused = place.tidemark(&["serve", "--listen", "0.0.0.0:0", "--open", "--no-driver"]);
+    assert!(
+        refused.code == 3 && refused.stderr.contains("is reachable from other machines"),
+        "{}",
+        refused.stderr
+    );
+    let controller = Controller::at(&place, "0.0.0.0:0", &["--no-driver"]);
+    let port: u16 = controller.url.strip_prefix("https://0.0.0.0:").unwrap().parse().unwrap();
+    let operator = wait("the first token", || {
+        controller.process.said().split_whitespace().find(|word| word.starts_with("tm_o_")).map(str::to_owned)
+    });
+    assert!(!place.path("state/tidemark/controllers").exists(), "tokens were left");
+    let said = controller.process.said();
+    let fingerprint = said.split("sha256:").nth(1).unwrap().split(' ').next().unwrap();
+    let url = format!("https://127.0.0.1:{port}");
+    let status = |token: &str, trust: &str| {
+        let words = ["status", "--controller", &url, "--trust", trust];
+        place.command(&words).env("TIDEMARK_TOKEN", token).output().unwrap().status.code()
+    };
+    let trust = format!("sha256:{fingerprint}");
+    assert_eq!(status(&operator, &trust), Some(0));
+    assert_eq!(status("", &trust), Some(3), "nobody is let in without a token");
+    assert_eq!(status(&operator, &format!("sha256:{}", "0".repeat(64))), Some(3), "another certificate");
+    // Without TLS there is no answer.
+    let mut plain = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let request =
+        format!("GET /api/v1/openapi.json HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\n\r\n");
+    plain.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    let _ = plain.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
 }
 
 #[test]

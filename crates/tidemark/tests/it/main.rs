@@ -39,6 +39,7 @@ mod power_cut;
 mod prose;
 mod rbd;
 mod rbd_spellings;
+mod security;
 mod servers_on_kubernetes;
 mod team;
 mod tidy;

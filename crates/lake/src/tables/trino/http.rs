@@ -19,6 +19,7 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tidemark_analytics::job::Trino;
+use tidemark_load::budget::Budget;
 use tidemark_load::deadline::Deadline;
 use tidemark_measure::fault::Fault;
 use tidemark_object::secrets::Mask;
@@ -54,7 +55,18 @@ pub(crate) struct Address {
 
 /// A connection, if it is open.
 #[derive(Default)]
-pub(crate) struct Connection(Option<Open>);
+pub(crate) struct Connection {
+    open: Option<Open>,
+    /// What all replies on it may add up to, if that is limited.
+    budget: Option<Budget>,
+}
+
+impl Connection {
+    /// One for an undertaking that may be sent so much.
+    pub(crate) fn within(budget: &Budget) -> Self {
+        Self { open: None, budget: Some(budget.clone()) }
+    }
+}
 
 struct Open {
     sender: SendRequest<Full<Bytes>>,
@@ -160,7 +172,7 @@ impl Address {
         let (mut pause, mut attempt, deadline) = (PAUSE, 0, Deadline::after(REPLY));
         loop {
             attempt += 1;
-            let was_open = connection.0.is_some();
+            let was_open = connection.open.is_some();
             let tried = match timeout(deadline.left(), self.exchange(connection, &ask)).await {
                 Ok(tried) => tried,
                 Err(_) => {
@@ -171,7 +183,7 @@ impl Address {
             let (status, head, body) = match tried {
                 Ok(replied) => replied,
                 Err(failure) => {
-                    connection.0 = None;
+                    connection.open = None;
                     // The coordinator closes connections that were idle for long.
                     if ask.again && was_open && failure.fault == Fault::Reset && attempt == 1 {
                         continue;
@@ -200,7 +212,7 @@ impl Address {
         connection: &mut Connection,
         ask: &Ask<'_>,
     ) -> Result<(StatusCode, HeaderMap, Bytes), Failure> {
-        let mut open = match connection.0.take() {
+        let mut open = match connection.open.take() {
             Some(open) if !open.sender.is_closed() => open,
             _ => self.connect().await?,
         };
@@ -222,8 +234,14 @@ impl Address {
                 Err(error) => self.failed(Fault::Reset, &error.to_string()),
             }
         })?;
-        connection.0 = Some(open);
-        Ok((head.status, head.headers, body.to_bytes()))
+        let body = body.to_bytes();
+        if let Some(budget) = &connection.budget {
+            let lines = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+            let taken = budget.take((lines.sum::<usize>() + body.len()) as u64);
+            taken.map_err(|exceeded| self.failed(Fault::Protocol, &exceeded.to_string()))?;
+        }
+        connection.open = Some(open);
+        Ok((head.status, head.headers, body))
     }
 
     async fn connect(&self) -> Result<Open, Failure> {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use hyper::Method;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tidemark_load::budget::Budget;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::units;
 use tidemark_trino::Reply;
@@ -22,10 +23,12 @@ const STATEMENT: &str = "/v1/statement";
 /// Time limit of telling a cluster that a statement is given up.
 const CANCEL: Duration = Duration::from_secs(5);
 
-/// Time limit, most rows and most bytes of a [question](Coordinator::answer): whoever asks one expects less by far.
+/// Time limit, most rows, most bytes in memory and most bytes of all replies of a [question](Coordinator::answer): whoever asks one expects
+/// less by far.
 const QUESTION: Duration = Duration::from_secs(120);
 const MOST_ROWS: usize = 100_000;
 const MOST_BYTES: usize = 64 << 20;
+const MOST_RECEIVED: u64 = 128 << 20;
 
 /// What a cell takes in memory beside its text, bytes.
 const PER_CELL: usize = 40;
@@ -103,8 +106,17 @@ impl Coordinator {
 
     /// The rows of a small answer.
     pub(crate) async fn answer(self: &Arc<Self>, sql: &str) -> Result<Vec<Row>, Failure> {
+        self.answer_within(sql, &Budget::of(MOST_RECEIVED)).await
+    }
+
+    /// The same as a part of an undertaking that may be sent so much.
+    pub(crate) async fn answer_within(
+        self: &Arc<Self>,
+        sql: &str,
+        budget: &Budget,
+    ) -> Result<Vec<Row>, Failure> {
         let (mut rows, mut bytes): (Vec<Row>, usize) = (Vec::new(), 0);
-        let mut connection = Connection::default();
+        let mut connection = Connection::within(budget);
         let running = self.run(&mut connection, sql, |reply| {
             reply.rows(|row| {
                 bytes += row

@@ -388,6 +388,27 @@ async fn a_reply_without_end_is_cut_off() {
 }
 
 #[tokio::test]
+async fn what_a_coordinator_replies_before_a_load_has_one_limit() {
+    let parts = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&parts);
+    let server = Server::start(move |line, own| match line {
+        "GET /v1/info" => ok(json!({"nodeVersion": {"version": "476"}, "coordinator": true})),
+        line if line.starts_with("DELETE ") => Act::Send(reply("204 No Content", "", "")),
+        _ => {
+            // Each part is within the limit of a reply, and there is always another one.
+            let next =
+                format!("{own}/v1/statement/executing/q/b/{}", counted.fetch_add(1, Ordering::Relaxed));
+            let part = json!({"id": "q", "nextUri": next}).to_string();
+            Act::Send(reply("200 OK", "", &(" ".repeat(20 << 20) + &part)))
+        }
+    })
+    .await;
+    let refusal = check(&server.target()).await.unwrap_err();
+    assert!(refusal.contains("its replies add up to more than 64 MiB"), "{refusal}");
+    assert_eq!(parts.load(Ordering::Relaxed), 4, "three parts are within the limit, the fourth is not");
+}
+
+#[tokio::test]
 async fn a_server_that_is_away_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
