@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_work_on_a_volume_writes_to_devices_that_were_examined() {
-        let path = Path::new("/dev/null");
+        let path = Path::new("/dev/tty");
         let volume = Volume { place: Place::Device(path.into()), size: 4096 };
         let number = std::fs::metadata(path).unwrap().rdev();
         let may_write = |writes, makes, devices: &[u64]| {

@@ -139,7 +139,7 @@ impl External for Fio {
         let program = if Sandbox::is_supported().is_ok() { program } else { program.unconfined() };
         Ok(tidemark_block::Program {
             description: program.description(),
-            process: Box::new(|devices| Arc::new(program.examined(devices))),
+            process: Box::new(move |devices| Arc::new(program.on(&devices))),
         })
     }
 

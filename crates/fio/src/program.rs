@@ -25,6 +25,8 @@ pub struct Program {
     confined: bool,
     /// What a guard has examined for its job files.
     examined: Arc<Examined>,
+    /// The numbers of the devices under volumes that a guard has examined.
+    devices: Arc<[u64]>,
 }
 
 /// A version of fio.
@@ -93,14 +95,17 @@ impl Program {
         match version(&stderr) {
             None => Err(FioError::Broken { path, reason: format!("`--version` prints `{}`", stderr.trim()) }),
             Some(version) if version < OLDEST => Err(FioError::TooOld { path, version }),
-            Some(version) => Ok(Self { path, version, confined: true, examined: Arc::default() }),
+            Some(version) => {
+                Ok(Self { path, version, confined: true, examined: Arc::default(), devices: Arc::default() })
+            }
         }
     }
 
     /// One for tests that run nothing.
     #[cfg(test)]
     pub(crate) fn stand_in() -> Self {
-        Self { path: "/nonexistent/fio".into(), version: OLDEST, confined: true, examined: Arc::default() }
+        let path = "/nonexistent/fio".into();
+        Self { path, version: OLDEST, confined: true, examined: Arc::default(), devices: Arc::default() }
     }
 
     /// The same program without its sandbox: whatever it opens, it may write to.
@@ -111,6 +116,16 @@ impl Program {
     /// The same program for job files of which this was examined.
     pub(crate) fn with(&self, examined: Arc<Examined>) -> Self {
         Self { examined, ..self.clone() }
+    }
+
+    /// The same program for volumes on devices with these numbers, which a guard has examined.
+    pub(crate) fn on(&self, devices: &[u64]) -> Self {
+        Self { devices: devices.into(), ..self.clone() }
+    }
+
+    /// The numbers of the devices under volumes that it may write to.
+    pub(crate) fn devices(&self) -> &[u64] {
+        &self.devices
     }
 
     pub(crate) fn examined(&self) -> &Examined {
