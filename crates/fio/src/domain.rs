@@ -139,7 +139,8 @@ mod tests {
 
     #[test]
     fn a_work_on_a_volume_writes_to_devices_that_were_examined() {
-        let path = Path::new("/dev/tty");
+        let devices = ["/dev/kmsg", "/dev/fuse", "/dev/loop-control"].map(Path::new);
+        let path = devices.into_iter().find(|path| path.exists()).expect("a device of the kernel");
         let volume = Volume { place: Place::Device(path.into()), size: 4096 };
         let number = std::fs::metadata(path).unwrap().rdev();
         let may_write = |writes, makes, devices: &[u64]| {
