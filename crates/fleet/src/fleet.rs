@@ -5,6 +5,7 @@ mod driver_handle;
 use crate::link::frame::{Body, excerpt};
 use crate::link::{Intake, server};
 use crate::protocol::{Down, Hello, Second, Up, VERSION};
+use crate::words;
 use crossbeam_channel::Sender;
 pub(crate) use driver_handle::{
     Admission, Connection, DriverFrame, DriverHandle, JoinRequest, Message, Refusal,
@@ -245,8 +246,9 @@ impl Fleet {
     ///
     /// # Errors
     /// When it cannot be: a sentence for the driver.
-    pub(crate) fn admit(&self, request: JoinRequest) -> Result<(Arc<DriverHandle>, Admission), Refusal> {
+    pub(crate) fn admit(&self, mut request: JoinRequest) -> Result<(Arc<DriverHandle>, Admission), Refusal> {
         self.check(&request.hello)?;
+        words::cut_host(&mut request.hello.host);
         request.visitor.check(&request.hello.name)?;
         // The list stays locked until the driver has its handle, or the handle could be forgotten in between.
         let mut handles = self.handles();
