@@ -51,6 +51,7 @@ impl RunProcess {
     ) -> Self {
         let begin = Begin {
             scratch: options.scratch.clone(),
+            removes_scratch: false,
             threads: options.threads,
             policy: options.policy.clone(),
             observes: options.observes,
