@@ -265,11 +265,13 @@ impl Backend for DriversBackend {
         }
         if let Some(trouble) = trouble {
             of.iter().for_each(|driver| self.run_drivers.count_loss(*driver));
+            // Those who still open sessions for a stage that has failed have as long as they need: they are to clean up.
+            let request = if all_said { StopRequest::Finish } else { StopRequest::Stop };
             let order = Down::Order {
                 run: self.run_drivers.run,
                 stage: index,
                 work: None,
-                order: Order::End(StopRequest::Stop),
+                order: Order::End(request),
             };
             of.iter().for_each(|driver| self.run_drivers.send(*driver, order.clone()));
             self.wait_for_the_end(&of);

@@ -315,6 +315,9 @@ impl<'a> Runs<'a> {
     fn look(&mut self, notify: &mut dyn FnMut(Notice)) {
         if let Some(Run::Process(process)) = &mut self.current {
             process.watch();
+            if process.is_overdue() {
+                kill(process, notify);
+            }
         }
         let Some(ending) = &mut self.ending else { return };
         if let Run::Process(process) = &mut ending.run
@@ -322,11 +325,7 @@ impl<'a> Runs<'a> {
             && ending.since.elapsed() > ENDING
         {
             ending.killed = true;
-            let seconds = ENDING.as_secs();
-            process.kill(&format!("it did not end within {seconds} s, so its process was killed"));
-            notify(Notice::Trouble(format!(
-                "the run had not ended {seconds} s after its release, so its process was killed"
-            )));
+            kill(process, notify);
         }
     }
 
@@ -360,6 +359,13 @@ impl<'a> Runs<'a> {
             }
         }
     }
+}
+
+/// Kills the process of a run that did not end in time.
+fn kill(process: &mut RunProcess, notify: &mut dyn FnMut(Notice)) {
+    let seconds = ENDING.as_secs();
+    process.kill(&format!("it did not end within {seconds} s, so its process was killed"));
+    notify(Notice::Trouble(format!("the run did not end within {seconds} s, so its process was killed")));
 }
 
 /// A run of which nothing was measured is over.

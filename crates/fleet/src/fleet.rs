@@ -5,6 +5,7 @@ mod driver_handle;
 use crate::link::frame::{Body, excerpt};
 use crate::link::{Intake, server};
 use crate::protocol::{Down, Hello, Second, Up, VERSION};
+use crate::words;
 use crossbeam_channel::Sender;
 pub(crate) use driver_handle::{
     Admission, Connection, DriverFrame, DriverHandle, JoinRequest, Message, Refusal,
@@ -18,8 +19,11 @@ use tokio::sync::watch;
 /// Most drivers that a controller has.
 const DRIVERS_MOST: usize = 10_000;
 
-/// Most bytes that a driver's name has.
+/// Most characters that a driver's name has.
 const NAME_MOST: usize = 128;
+
+/// What a driver's name has besides letters and digits: what names of hosts and of objects of Kubernetes have, and a little more.
+const NAME_SIGNS: &str = "-_.:@+";
 
 /// How a controller treats its drivers.
 #[derive(Clone, Debug)]
@@ -59,6 +63,13 @@ impl Visitor {
             )),
         }
     }
+}
+
+/// Whether a driver may have this name, so that no two look alike and none passes for something else.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && name.len() <= NAME_MOST
+        && name.chars().all(|sign| sign.is_ascii_alphanumeric() || NAME_SIGNS.contains(sign))
 }
 
 /// A driver as its controller sees it.
@@ -245,8 +256,9 @@ impl Fleet {
     ///
     /// # Errors
     /// When it cannot be: a sentence for the driver.
-    pub(crate) fn admit(&self, request: JoinRequest) -> Result<(Arc<DriverHandle>, Admission), Refusal> {
+    pub(crate) fn admit(&self, mut request: JoinRequest) -> Result<(Arc<DriverHandle>, Admission), Refusal> {
         self.check(&request.hello)?;
+        words::cut_host(&mut request.hello.host);
         request.visitor.check(&request.hello.name)?;
         // The list stays locked until the driver has its handle, or the handle could be forgotten in between.
         let mut handles = self.handles();
@@ -273,15 +285,15 @@ impl Fleet {
                 hello.protocol
             ));
         }
-        if hello.name.is_empty() || hello.name.len() > NAME_MOST || hello.name.chars().any(char::is_control) {
+        if !is_name(&hello.name) {
             return Err(format!(
-                "a driver needs a name of 1 to {NAME_MOST} printable characters: give it one with --name"
+                "a driver needs a name of 1 to {NAME_MOST} letters from A to Z, digits and the signs {NAME_SIGNS}, with a letter or digit \
+                 at its beginning: give it one with --name"
             ));
         }
-        if hello.machine.len() > NAME_MOST
-            || hello.host.name.len() > NAME_MOST
-            || hello.host.name.chars().any(char::is_control)
-        {
+        let is_printable =
+            |text: &str| text.chars().count() <= NAME_MOST && !text.chars().any(char::is_control);
+        if !is_printable(&hello.machine) || !is_printable(&hello.host.name) {
             return Err(format!("a driver's host needs a name of at most {NAME_MOST} printable characters"));
         }
         Ok(())

@@ -92,6 +92,7 @@ impl Executor for Program {
             program: *self,
             begin: Begin {
                 scratch: setup.scratch.unwrap_or(Path::new(".")).to_owned(),
+                removes_scratch: false,
                 threads: setup.threads,
                 // Whoever started this process has seen to the one, and does the other.
                 policy: None,
@@ -417,7 +418,8 @@ pub fn serve(registry: Registry) -> Result<(), String> {
         |error: std::io::Error| format!("cannot speak to the process that started this one: {error}");
     Outlet::new(&output).message(&Hello::own()).map_err(failed)?;
     let link = piped(input, Box::new(output)).map_err(failed)?;
-    let Begin { scratch, threads, policy, observes } = begin;
+    let Begin { scratch, removes_scratch, threads, policy, observes } = begin;
+    let own = removes_scratch.then(|| scratch.clone());
     let options = Options { registry, policy, threads, scratch, observes, process: None };
     let mut notify = |notice| {
         if let Notice::Trouble(text) = notice {
@@ -429,5 +431,7 @@ pub fn serve(registry: Registry) -> Result<(), String> {
     let _ = driver::serve(link, &options, &|| false, &mut notify);
     // There is something left only of a run that did not end.
     kill_below(std::process::id());
+    // Whoever made it may have been killed.
+    own.iter().for_each(|own| drop(std::fs::remove_dir_all(own)));
     Ok(())
 }

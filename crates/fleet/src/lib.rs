@@ -14,6 +14,7 @@
 //! | `assign` | which driver gets which workers |
 //! | `holdings`, `proofs` | what drivers must not share; their proofs as one |
 //! | `run_drivers` | the state of a run's drivers; notices losses |
+//! | `words` | texts in messages of drivers, cut to a bounded length |
 //! | `follow` | one work on its drivers: merges seconds, sends decisions back |
 
 mod assign;
@@ -32,6 +33,7 @@ pub mod protocol;
 mod run_drivers;
 mod run_process;
 mod run_thread;
+mod words;
 
 pub use fleet::Fleet;
 

@@ -16,6 +16,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitSta
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 use tidemark_plan::policy::Policy;
 
 /// How long a program may take to send its [`Hello`].
@@ -31,10 +32,12 @@ const LAST_LINES: usize = 3;
 const LINE_MOST: u64 = 400;
 
 /// The first message to a program: how it is to work.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Begin {
     /// Directory for the temporary files of embedded servers.
     pub(crate) scratch: PathBuf,
+    /// Whether that directory is the program's own, and goes with it.
+    pub(crate) removes_scratch: bool,
     /// Generator threads of a work; `None`: one per processor.
     pub(crate) threads: Option<u32>,
     /// What plans may use on this machine; `None`: whoever sends them has seen to that.
@@ -71,6 +74,8 @@ pub(crate) struct Process {
     reading: Mutex<Option<JoinHandle<()>>>,
     /// Processes that the kernel had killed for want of memory when it was started.
     killed: Option<u64>,
+    /// Its own directory for temporary files: one that is killed removes nothing itself.
+    scratch: Mutex<Option<TempDir>>,
 }
 
 /// What a program sends.
@@ -112,6 +117,7 @@ impl Process {
             last_lines: Mutex::default(),
             reading: Mutex::default(),
             killed: killed_for_memory(),
+            scratch: Mutex::default(),
         });
         let reader = Arc::clone(&process);
         *lock(&process.reading) = Some(std::thread::spawn(move || read_lines(errors, &reader, &remark)));
@@ -124,7 +130,7 @@ impl Process {
     /// When it is not, or has ended: one sentence.
     pub(crate) fn greet(self: &Arc<Self>, begin: &Begin, output: &mut Output) -> Result<(), String> {
         // Of a program that has ended already, reading shows it.
-        let _ = self.outlet.message(begin);
+        let _ = self.outlet.message(&self.with_scratch(begin));
         let (greeted, silence) = bounded::<()>(0);
         let watched = Arc::clone(self);
         std::thread::spawn(move || {
@@ -166,6 +172,15 @@ impl Process {
         }
     }
 
+    /// Gives it a directory of its own within the one for temporary files. Where there is none to make it in, whoever needs it says so.
+    fn with_scratch(&self, begin: &Begin) -> Begin {
+        let made = tempfile::Builder::new().prefix("tidemark-run-").tempdir_in(&begin.scratch);
+        let Ok(directory) = made else { return begin.clone() };
+        let scratch = directory.path().to_owned();
+        *lock(&self.scratch) = Some(directory);
+        Begin { scratch, removes_scratch: true, ..begin.clone() }
+    }
+
     /// What messages call it.
     pub(crate) fn what(&self) -> &str {
         &self.what
@@ -199,6 +214,7 @@ impl Process {
         if let Some(reading) = lock(&self.reading).take() {
             let _ = reading.join();
         }
+        *lock(&self.scratch) = None;
         let why = match (listened, status) {
             (Err(why), _) => format!("{why}{}", self.last_words()),
             (Ok(()), Ok(status)) => self.describe(status),

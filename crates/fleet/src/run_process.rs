@@ -4,7 +4,7 @@
 //! [`helper`](crate::helper) understands, with times on the clock that both processes share. So a run that does not end, needs too
 //! much memory or crashes takes nothing else with it, and the next run begins with nothing that it left.
 
-use crate::driver::{Event, Notice, Options};
+use crate::driver::{ENDING, Event, Notice, Options};
 use crate::link::Link;
 use crate::link::pipe::{self, Arrived, Clock};
 use crate::process::{Begin, Output, Process, lock};
@@ -14,6 +14,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tidemark_load::stop::StopRequest;
 
 /// How often [`Down::Watched`] is sent to the process: its driver and the controller are there.
 const WATCHED_EVERY: Duration = Duration::from_millis(500);
@@ -33,10 +34,34 @@ struct Shared {
     run: u64,
     link: Arc<Link>,
     process: Mutex<Option<Arc<Process>>>,
+    stage: Mutex<Option<OpenStage>>,
     /// Nobody waits for its reports any more.
     void: AtomicBool,
     /// Why it was killed, or is to be as soon as it has started.
     killed: Mutex<Option<String>>,
+}
+
+/// The stage that the process is at.
+struct OpenStage {
+    number: u32,
+    /// How the controller wants it to end, and since when.
+    end_request: Option<(StopRequest, Instant)>,
+}
+
+impl OpenStage {
+    /// The controller wants the stage to end.
+    fn request_end(&mut self, request: StopRequest, now: Instant) {
+        if self.end_request.is_none_or(|(known, _)| known < request) {
+            self.end_request = Some((request, now));
+        }
+    }
+
+    /// Whether it should have ended. A load that finishes has limits of its own, unless somebody has stopped its process (`SIGSTOP`).
+    fn is_overdue(&self, now: Instant, is_stopped: impl FnOnce() -> bool) -> bool {
+        self.end_request.is_some_and(|(request, since)| {
+            now.saturating_duration_since(since) > ENDING && (request == StopRequest::Stop || is_stopped())
+        })
+    }
 }
 
 impl RunProcess {
@@ -51,6 +76,7 @@ impl RunProcess {
     ) -> Self {
         let begin = Begin {
             scratch: options.scratch.clone(),
+            removes_scratch: false,
             threads: options.threads,
             policy: options.policy.clone(),
             observes: options.observes,
@@ -62,6 +88,7 @@ impl RunProcess {
             run,
             link: Arc::clone(link),
             process: Mutex::default(),
+            stage: Mutex::default(),
             void: AtomicBool::new(false),
             killed: Mutex::default(),
         });
@@ -80,6 +107,18 @@ impl RunProcess {
 
     /// Passes a message about this run on.
     pub(crate) fn receive(&self, link: &Link, down: Down) {
+        match &down {
+            Down::Open { stage, .. } => {
+                *lock(&self.shared.stage) = Some(OpenStage { number: *stage, end_request: None });
+            }
+            Down::Order { stage, order: Order::End(request), .. } => {
+                let mut open = lock(&self.shared.stage);
+                open.iter_mut()
+                    .filter(|open| open.number == *stage)
+                    .for_each(|open| open.request_end(*request, Instant::now()));
+            }
+            _ => {}
+        }
         let there = |at_ns: u64| self.clock.at(link.instant_of(at_ns as i64)).max(0) as u64;
         self.command(match down {
             Down::Start { run, stage, at_ns } => Down::Start { run, stage, at_ns: there(at_ns) },
@@ -109,6 +148,14 @@ impl RunProcess {
             self.watched = Some(Instant::now());
             self.command(Down::Watched { run: self.run });
         }
+    }
+
+    /// Whether the process exceeds the time to end its stage, and has not been killed for that yet.
+    pub(crate) fn is_overdue(&self) -> bool {
+        let is_stopped = || lock(&self.shared.process).as_ref().is_some_and(|process| process.is_stopped());
+        let overdue =
+            lock(&self.shared.stage).as_ref().is_some_and(|open| open.is_overdue(Instant::now(), is_stopped));
+        overdue && lock(&self.shared.killed).is_none()
     }
 
     /// The run is void: the process ends, and what it still reports is for nobody.
@@ -181,6 +228,9 @@ impl Shared {
                     }
                 }
                 Ok(Some(Arrived::Message(up))) => {
+                    if let Up::StageEnded { stage, .. } = &up {
+                        lock(&self.stage).take_if(|open| open.number == *stage);
+                    }
                     let ends = matches!(up, Up::Released { .. } | Up::Refused { .. });
                     self.report(match up {
                         Up::Released { run, nodes, origin_ns } => {
@@ -249,6 +299,24 @@ mod tests {
             }
         }
         reported
+    }
+
+    #[test]
+    fn a_stage_has_a_limited_time_to_end() {
+        let (begun, [soon, late]) = (Instant::now(), [ENDING / 2, ENDING * 2]);
+        let mut stage = OpenStage { number: 0, end_request: None };
+        assert!(!stage.is_overdue(begun + late, || true), "no end is requested");
+        stage.request_end(StopRequest::Finish, begun);
+        assert!(!stage.is_overdue(begun + soon, || true));
+        assert!(stage.is_overdue(begun + late, || true));
+        assert!(!stage.is_overdue(begun + late, || false), "it has limits of its own");
+        stage.request_end(StopRequest::Stop, begun + late);
+        stage.request_end(StopRequest::Stop, begun + late + late);
+        assert!(
+            !stage.is_overdue(begun + late + soon, || false),
+            "the limit begins with the stronger request"
+        );
+        assert!(stage.is_overdue(begun + late + late, || false), "a second request gives no more time");
     }
 
     #[test]

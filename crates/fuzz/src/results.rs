@@ -43,7 +43,7 @@ fn check(imported: &Imported, text: &[u8]) {
 pub fn import(bytes: &[u8]) -> bool {
     let one = |format| {
         let options = Options { format, object_bytes: Some(4096), ..Options::default() };
-        import_bytes(Path::new("result"), bytes.to_vec(), &options)
+        import_bytes(Path::new("result"), bytes, &options)
     };
     match one(None) {
         Ok(imported) => {

@@ -97,7 +97,11 @@ pub(crate) fn workload(source: &Source, options: &Options) -> Result<Run, String
     let sheet = Sheet::read(&source.text, ',')?;
     let columns = Columns::of(&sheet)?;
     let directory = source.path.parent().filter(|directory| file_name(directory) == source.stem());
-    let (document, text) = directory.and_then(Document::beside).unwrap_or_default();
+    let (found, refused) = match directory.map_or(Ok(None), Document::beside) {
+        Ok(found) => (found, None),
+        Err(why) => (None, Some(why)),
+    };
+    let (document, text) = found.unwrap_or_default();
     let stem = source.stem();
     let bare = stem.strip_prefix('w').and_then(|rest| rest.split_once('-'));
     let bare =
@@ -125,7 +129,7 @@ pub(crate) fn workload(source: &Source, options: &Options) -> Result<Run, String
     }
     draft::close(&mut run);
     let own = directory.is_some_and(is_tidemarks);
-    run.notes.extend(meaning(&run, own));
+    run.notes.extend(meaning(&run, own, refused.as_deref()));
     Ok(run)
 }
 
@@ -136,7 +140,7 @@ fn is_tidemarks(directory: &Path) -> bool {
 }
 
 /// What the numbers are.
-fn meaning(run: &Run, own: bool) -> Vec<Note> {
+fn meaning(run: &Run, own: bool, refused: Option<&str>) -> Vec<Note> {
     let mut notes = vec![note(
         "cosbench-times",
         "Times of day in COSBench's archive have no time zone: Tidemark uses this machine's. Windows are the run times of the document, or last from `running` to the end of the stage.",
@@ -161,7 +165,9 @@ fn meaning(run: &Run, own: bool) -> Vec<Note> {
         "COSBench keeps a success ratio with two decimals and no class of failures: Tidemark derives their number from it and shows them as failures of the server; a few failures among many are lost. The S3 adapter of 0.4.2.c4 counts refused connections and replies with 404 to writes and deletes as successes.",
     ));
     if run.stages.iter().flat_map(|stage| &stage.works).any(|work| work.workers == 0) {
-        notes.push(note("cosbench-workers", "The number of workers is unknown: `workload-config.xml` is missing beside the table, or does not match it."));
+        let why =
+            refused.unwrap_or("`workload-config.xml` is missing beside the table, or does not match it");
+        notes.push(note("cosbench-workers", format!("The number of workers is unknown: {why}.")));
     }
     notes
 }

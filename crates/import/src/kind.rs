@@ -4,6 +4,9 @@ use crate::Format;
 use crate::sheet::{Rows, delimiter, find};
 use crate::source::begin_of_json;
 
+/// As much of a text as is looked at at all, bytes: whoever prints more than this before its results has not kept them.
+const HEAD: usize = 2 << 20;
+
 /// As much of a text as is looked at for what its JSON is about, bytes.
 const GLANCE: usize = 64 << 10;
 
@@ -12,6 +15,7 @@ const DATABASE_LINES: usize = 5_000;
 
 /// What a text is.
 pub(crate) fn of(text: &str) -> Result<Format, String> {
+    let text = head(text, HEAD);
     if let Some(format) = database_tool(text) {
         return Ok(format);
     }
@@ -23,6 +27,15 @@ pub(crate) fn of(text: &str) -> Result<Format, String> {
         }
         None => of_table(text),
     }
+}
+
+/// The first bytes of a text, to the end of a letter.
+fn head(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// The benchmark of databases that wrote a text, by its words.
@@ -50,11 +63,7 @@ fn database_tool(text: &str) -> Option<Format> {
 /// By the keys of its JSON, which messages of the tool may stand before.
 fn of_json(text: &str) -> Option<Format> {
     let begins = begin_of_json(text)?;
-    let mut end = text.len().min(begins + GLANCE);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let summary = &text[begins..end];
+    let summary = head(&text[begins..], GLANCE);
     let has = |key: &str| {
         let key = format!("\"{key}\"");
         summary.match_indices(&key).any(|(at, _)| summary[at + key.len()..].trim_start().starts_with(':'))
@@ -127,6 +136,9 @@ mod tests {
         for (format, text) in databases {
             assert_eq!(of(text), Ok(format), "{text}");
         }
+        // Whatever comes late is not looked for in a text of any size.
+        let late = |length: usize| format!("{}\n{{\"jobs\" : [", "ü".repeat(length / 2));
+        assert_eq!((of(&late(HEAD - 100)), of(&late(HEAD + 1))), (Ok(Format::Fio), Ok(Format::Table)));
         assert!(of("{\"x\": 1}").unwrap_err().contains("by_op_type"));
         assert!(of("Id,Op-Name,Config-Info\n").unwrap_err().contains("directory"));
         assert_eq!(of(" \n").unwrap_err(), "is empty");

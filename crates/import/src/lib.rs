@@ -116,7 +116,7 @@ pub fn import(path: &Path, options: &Options) -> Result<Imported, ImportError> {
 ///
 /// # Errors
 /// As [`import`].
-pub fn import_bytes(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Imported, ImportError> {
+pub fn import_bytes(path: &Path, bytes: &[u8], options: &Options) -> Result<Imported, ImportError> {
     checked(path, Source::of_bytes(path, bytes, 0).and_then(|source| read_source(&source, options)))
 }
 

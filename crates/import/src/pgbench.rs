@@ -49,8 +49,10 @@ pub(crate) fn run(text: &str) -> Result<Found, String> {
     const DONE: &str = "number of transactions actually processed:";
     let done = behind(text, DONE).and_then(|rest| count(word(rest).split('/').next().unwrap_or_default()));
     let ok = done.ok_or_else(|| missing(DONE))?;
-    let rate = behind(text, "tps =").and_then(|rest| quantity(word(rest))).filter(|rate| *rate > 0.0);
-    let rate = rate.ok_or_else(|| missing("tps ="))?;
+    let printed = word(behind(text, "tps =").ok_or_else(|| missing("tps ="))?);
+    let rate = quantity(printed).filter(|rate| *rate > 0.0).ok_or_else(|| {
+        format!("pgbench printed `tps = {printed}`, which is no rate above 0: let it run for longer, or find out why nothing was done")
+    })?;
     let latency =
         |name: &str| behind(text, name).and_then(|rest| quantity(word(rest.trim_start_matches(['=', ' ']))));
     let failed =

@@ -2,8 +2,10 @@
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use ruzstd::decoding::errors::FrameDecoderError;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -12,6 +14,9 @@ const LARGEST: u64 = 128 << 20;
 
 /// The first bytes of a Zstandard frame (RFC 8878, 3.1.1).
 const ZSTANDARD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// The largest window of a Zstandard frame, bytes: twice that of all levels but `--ultra` and `--long`. It is memory besides the text.
+const LARGEST_WINDOW: u64 = 16 << 20;
 
 /// What some programs write before a text in UTF-8.
 const MARK: char = '\u{feff}';
@@ -51,13 +56,21 @@ impl Source {
         let modified = file.metadata().ok().and_then(|metadata| metadata.modified().ok());
         let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let modified_unix_ns = since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(0);
-        let bytes = bounded(file).map_err(|error| error.sentence("cannot be read"))?;
-        Self::of_bytes(path, bytes, modified_unix_ns)
+        Self::of_bytes(path, file, modified_unix_ns)
     }
 
     /// A file with these bytes.
-    pub(crate) fn of_bytes(path: &Path, bytes: Vec<u8>, modified_unix_ns: u64) -> Result<Self, String> {
-        let bytes = if bytes.starts_with(&ZSTANDARD) { decompressed(&bytes)? } else { bytes };
+    pub(crate) fn of_bytes(path: &Path, mut bytes: impl Read, modified_unix_ns: u64) -> Result<Self, String> {
+        let unreadable = |trouble: Trouble| trouble.sentence("cannot be read");
+        let mut begin = Vec::new();
+        more(&mut begin, bytes.by_ref().take(ZSTANDARD.len() as u64)).map_err(unreadable)?;
+        let bytes = match begin == ZSTANDARD {
+            true => decompressed(begin.as_slice().chain(bytes))?,
+            false => {
+                more(&mut begin, bytes).map_err(unreadable)?;
+                begin
+            }
+        };
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             format!("not UTF-8 text (byte {at}); convert it, or decompress it first")
@@ -109,11 +122,6 @@ impl Trouble {
     }
 }
 
-fn bounded(reader: impl Read) -> Result<Vec<u8>, Trouble> {
-    let mut bytes = Vec::new();
-    more(&mut bytes, reader).map(|()| bytes)
-}
-
 /// Adds what a reader gives.
 fn more(bytes: &mut Vec<u8>, reader: impl Read) -> Result<(), Trouble> {
     let left = LARGEST - bytes.len() as u64;
@@ -121,17 +129,31 @@ fn more(bytes: &mut Vec<u8>, reader: impl Read) -> Result<(), Trouble> {
     if bytes.len() as u64 > LARGEST { Err(Trouble::TooMany) } else { Ok(()) }
 }
 
-/// All frames of a Zstandard file.
-fn decompressed(mut bytes: &[u8]) -> Result<Vec<u8>, String> {
+/// All frames of a Zstandard file, which is never in memory itself.
+fn decompressed(compressed: impl Read) -> Result<Vec<u8>, String> {
     const BROKEN: &str =
         "cannot be decompressed; check it with `zstd -t`, or decompress it with `zstd -d` first";
+    let broken = |trouble: Trouble| trouble.sentence(BROKEN);
+    let mut compressed = BufReader::new(compressed.take(LARGEST + 1));
+    let mut decoder = FrameDecoder::new();
+    decoder.set_max_window_size(LARGEST_WINDOW);
     let mut all = Vec::new();
-    while !bytes.is_empty() {
-        let decoder = ruzstd::decoding::StreamingDecoder::new(&mut bytes)
-            .map_err(|error| format!("{BROKEN}: {error}"))?;
-        more(&mut all, decoder).map_err(|error| error.sentence(BROKEN))?;
+    while !compressed.fill_buf().map_err(|error| broken(Trouble::System(error)))?.is_empty() {
+        let frame = StreamingDecoder::new_with_decoder(&mut compressed, &mut decoder).map_err(|error| {
+            match error {
+                FrameDecoderError::WindowSizeTooBig { .. } => format!(
+                    "compressed with a window of more than {} MiB; decompress it with `zstd -d --long=31` first",
+                    LARGEST_WINDOW >> 20
+                ),
+                error => format!("{BROKEN}: {error}"),
+            }
+        })?;
+        more(&mut all, frame).map_err(broken)?;
     }
-    Ok(all)
+    match compressed.get_ref().limit() {
+        0 => Err(broken(Trouble::TooMany)),
+        _ => Ok(all),
+    }
 }
 
 #[cfg(test)]
@@ -182,6 +204,23 @@ mod tests {
 
     #[test]
     fn endless_input_is_refused() {
-        assert!(matches!(bounded(std::io::repeat(b'a')), Err(Trouble::TooMany)));
+        assert!(matches!(more(&mut Vec::new(), std::io::repeat(b'a')), Err(Trouble::TooMany)));
+    }
+
+    /// A frame of one raw block, with the window of `descriptor` (RFC 8878, 3.1.1.1.2).
+    fn raw(descriptor: u8) -> [u8; 11] {
+        [0x28, 0xb5, 0x2f, 0xfd, 0x00, descriptor, 0x11, 0x00, 0x00, b'h', b'i']
+    }
+
+    #[test]
+    fn windows_that_take_more_memory_than_texts_are_refused() {
+        let read = |frame: &[u8]| Source::of_bytes(Path::new("x.zst"), frame, 0).map(|source| source.text);
+        let (at_the_limit, above) = (raw(14 << 3), raw(14 << 3 | 1));
+        assert_eq!(read(&at_the_limit).unwrap(), "hi");
+        let refusal = read(&above).unwrap_err();
+        assert!(refusal.contains("16 MiB") && refusal.contains("--long"), "{refusal}");
+        // The second frame counts, too.
+        assert!(read(&[at_the_limit, above].concat()).unwrap_err().contains("16 MiB"));
+        assert_eq!(read(&[at_the_limit, at_the_limit].concat()).unwrap(), "hihi");
     }
 }

@@ -114,6 +114,18 @@ fn files_of_any_size_are_read_or_refused_within_bounds() {
 }
 
 #[test]
+fn a_rate_that_is_none_is_named() {
+    let line = PGBENCH.lines().find(|line| line.starts_with("tps = ")).unwrap();
+    let refusal = |own: &str| imported("x.txt", PGBENCH.replace(line, own).as_bytes()).unwrap_err().what;
+    assert!(
+        refusal("tps = inf (without initial connection time)").contains("`tps = inf`"),
+        "{}",
+        refusal("tps = inf")
+    );
+    assert!(refusal("").contains("has no `tps =`"), "{}", refusal(""));
+}
+
+#[test]
 fn a_document_that_is_a_link_is_not_read() {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("w1-mix");
@@ -126,6 +138,8 @@ fn a_document_that_is_a_link_is_not_read() {
     link("workload.log");
     let runs = import(&directory, &Options::default()).unwrap().runs;
     assert_eq!(runs[0].provenance.document, "");
+    let workers = runs[0].notes.iter().find(|note| note.topic == "cosbench-workers").unwrap();
+    assert!(workers.text.contains("`workload-config.xml` is a symbolic link"), "{}", workers.text);
     std::fs::remove_file(directory.join("w1-mix.csv")).unwrap();
     link("w1-mix.csv");
     let refused = import(&directory, &Options::default()).unwrap_err().to_string();

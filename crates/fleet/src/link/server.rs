@@ -6,6 +6,7 @@ use super::frame::{Frame, Packet, excerpt, read_second};
 use super::intake::{HELLO_MOST, Intake};
 use crate::Fleet;
 use crate::fleet::{Connection, DriverFrame, DriverHandle, JoinRequest, Message, Refusal, Visitor};
+use crate::protocol::Up;
 use axum::extract::ws;
 use futures_util::{SinkExt, Stream, StreamExt};
 use std::sync::Arc;
@@ -189,8 +190,8 @@ fn parse(message: ws::Message) -> Result<Option<DriverFrame>, String> {
         }
         ws::Message::Text(text) => match serde_json::from_str(&text).map_err(unreadable)? {
             Frame::Message { number, ack, body } => {
-                let up = serde_json::from_str(body.get()).map_err(unreadable)?;
-                Ok(Some(DriverFrame::Numbered(number, ack, Message::Up(up))))
+                let up: Up = serde_json::from_str(body.get()).map_err(unreadable)?;
+                Ok(Some(DriverFrame::Numbered(number, ack, Message::Up(Box::new(up.cut())))))
             }
             Frame::Pong { at_ns, received_ns, sent_ns, ack } => {
                 Ok(Some(DriverFrame::Pong(ack, [at_ns, received_ns, sent_ns])))

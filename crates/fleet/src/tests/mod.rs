@@ -193,7 +193,7 @@ fn polite(link: &Link, down: &Down, parts: &[Part]) {
             }
             link.send(Up::StageEnded { run, stage, proof: None });
         }
-        Down::Order { run, stage, work: None, order: Order::End(StopRequest::Stop) } => {
+        Down::Order { run, stage, work: None, order: Order::End(_) } => {
             link.send(Up::StageEnded { run, stage, proof: None });
         }
         Down::Order { .. } | Down::Watched { .. } => {}

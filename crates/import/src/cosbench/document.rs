@@ -50,13 +50,18 @@ pub(super) struct Operation {
 }
 
 impl Document {
-    /// Reads the document in a workload's directory, and its text.
-    pub(super) fn beside(directory: &Path) -> Option<(Self, String)> {
-        let source = FILES.iter().find_map(|file| Source::found(&directory.join(file)).ok())?;
+    /// Reads the document in a workload's directory, and its text. `None`: there is none.
+    ///
+    /// # Errors
+    /// One that is there and is not read: a clause that begins with its name.
+    pub(super) fn beside(directory: &Path) -> Result<Option<(Self, String)>, String> {
+        let is_there = |file: &&&str| directory.join(file).symlink_metadata().is_ok();
+        let Some(file) = FILES.iter().find(is_there) else { return Ok(None) };
+        let source = Source::found(&directory.join(file)).map_err(|why| format!("`{file}` {why}"))?;
         if source.text.len() > LONGEST {
-            return None;
+            return Err(format!("`{file}` is larger than {} MiB", LONGEST >> 20));
         }
-        Some((Self::read(&source.text), source.text))
+        Ok(Some((Self::read(&source.text), source.text)))
     }
 
     /// Reads as much of a document as is well-formed.

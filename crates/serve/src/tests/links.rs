@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tidemark_fleet::fleet::{FromDriver, Presence};
 use tidemark_fleet::link::{self, FromController, Join, Trust};
 use tidemark_fleet::protocol::{Hello, Up, VERSION};
+use tidemark_measure::observation::Node;
 use tidemark_plan::secret::Secret;
 
 /// A driver that has joined.
@@ -31,13 +32,13 @@ fn long_messages_of_drivers_arrive() {
     let (events, heard) = crossbeam_channel::unbounded();
     server.fleet.claim("d1", 1, 0, events).unwrap();
     // Longer than one frame may be unless more was agreed on.
-    let long = "x".repeat(24 << 20);
-    link.send(Up::Refused { run: 1, reason: long.clone() });
+    let long = vec![Node { at_ns: vec![u64::MAX; 1_200_000], ..Node::default() }];
+    link.send(Up::Released { run: 1, nodes: long.clone(), origin_ns: 0 });
     let until = Instant::now() + Duration::from_secs(60);
     loop {
         match heard.recv_deadline(until).expect("it does not arrive").1 {
             FromDriver::Message(up) => {
-                assert!(matches!(*up, Up::Refused { reason, .. } if reason == long));
+                assert!(matches!(*up, Up::Released { nodes, .. } if nodes == long));
                 break;
             }
             FromDriver::Gone(reason) => panic!("{reason}"),

@@ -96,6 +96,54 @@ fn a_cancelled_run_whose_server_goes_on_holds_up_no_other_one() {
     assert_eq!(controller.status()["drivers"][0]["state"], "idle");
 }
 
+/// The processes that a process has started.
+fn started_by(parent: u32) -> Vec<u32> {
+    let is_child = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // Behind the name in parentheses: state and parent (proc(5)).
+        let found = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
+        found == Some(parent)
+    };
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_child).collect()
+}
+
+#[test]
+fn a_stopped_run_process_is_killed_and_its_files_are_removed() {
+    let place = Place::new();
+    let controller = Controller::start(&place, &["--no-driver"]);
+    let document = "name: stopped\ntarget: {kind: embedded, place: disk}\nstages:\n- init: {containers: 1}\n- name: main\n  \
+                    load: {workers: 1, for: 600s, containers: 1, operations: [{put: {objects: 1-9, sizes: 1KiB}}]}\n";
+    for more in [&[][..], &["--at-once"]] {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut driver = controller.driver("d1", &["--allow-path", scratch.path().to_str().unwrap()]);
+        controller.wait_for_drivers(1);
+        let submitted = controller.submit(document, &[]);
+        wait("the load", || {
+            (controller.submission(submitted)["stage"].as_str()?.contains("main")).then_some(())
+        });
+        let left = || std::fs::read_dir(scratch.path()).unwrap().count();
+        assert_eq!(left(), 1, "the run has its files here");
+        let [run] = started_by(driver.child.id())[..] else { panic!("one process carries the run out") };
+        let stopped = std::process::Command::new("kill").args(["-STOP", &run.to_string()]).status();
+        assert!(stopped.unwrap().success());
+        controller.json(&[&["cancel", &submitted.to_string(), "--json"], more].concat());
+        controller.wait_for_state(submitted, "cancelled");
+        controller.wait_for_drivers(1);
+        // Its driver did that, and not the controller, which waits longer.
+        let killed = "the run did not end within 15 s, so its process was killed";
+        assert!(driver.said().contains(killed), "{more:?}: {}", driver.said());
+        let record = controller.run_of(&controller.submission(submitted)).value.to_string();
+        assert!(
+            record.contains("it did not end within 15 s, so its process was killed"),
+            "{more:?}: {record}"
+        );
+        assert_eq!(left(), 0, "{more:?}: its files went with it");
+        driver.kill();
+        wait("the seat of d1", || (controller.status()["drivers"][0]["state"] != "idle").then_some(()));
+    }
+}
+
 /// Runs a document and interrupts it once when it has reached its server: its standard error and exit code.
 fn interrupted(document: &str, server: &Hostile) -> (String, Option<i32>) {
     let place = Place::new();

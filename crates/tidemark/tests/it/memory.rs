@@ -80,6 +80,17 @@ fn bomb(byte: u8, blocks: usize) -> Vec<u8> {
     frame
 }
 
+/// A frame of blocks of 128 KiB as they are, with the window of `descriptor` (RFC 8878, 3.1.1.1.2).
+fn raw(descriptor: u8, blocks: usize) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, descriptor];
+    for block in 1..=blocks {
+        let head = (128 << 10) << 3 | u32::from(block == blocks);
+        frame.extend(&head.to_le_bytes()[..3]);
+        frame.extend([b'x'; 128 << 10]);
+    }
+    frame
+}
+
 /// Results that are small on disk, or would be large in memory.
 fn results() -> Vec<(&'static str, Vec<u8>)> {
     let warp_header = "idx\tthread\top\tclient_id\tn_objects\tbytes\tendpoint\tfile\terror\tstart\tfirst_byte\tend\tduration_ns\n";
@@ -127,6 +138,9 @@ fn results() -> Vec<(&'static str, Vec<u8>)> {
         ("one line, 100 MB", vec![b'x'; 100_000_000]),
         ("Zstandard: 128 MiB in 4 kB", bomb(b'x', 1_024)),
         ("Zstandard: 4 GiB in 130 kB", bomb(b'x', 32_768)),
+        ("Zstandard: 134 MB as they are, a window of 16 MiB", raw(14 << 3, 1_020)),
+        ("Zstandard: 134 MB as they are, a window of 128 MiB", raw(17 << 3, 1_020)),
+        ("NUL, 120 MB", vec![0; 120_000_000]),
     ]
 }
 

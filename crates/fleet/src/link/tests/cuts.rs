@@ -3,6 +3,7 @@
 use super::*;
 use crate::protocol::{Down, PackedPlan, Second, Up};
 use tidemark_measure::host::Utilization;
+use tidemark_measure::observation::Node;
 use tidemark_plan::plan::Plan;
 
 const MESSAGES: u64 = 4_000;
@@ -131,14 +132,15 @@ fn large_messages_go_both_ways_at_once() {
     let heard = host.claim("d1", 3);
     // Neither side may wait for the other to read.
     let text = "x".repeat(24 << 20);
-    link.send(Up::Refused { run: 1, reason: text.clone() });
+    let node = Node { at_ns: vec![u64::MAX; text.len() / 20], ..Node::default() };
+    link.send(Up::Released { run: 1, nodes: vec![node.clone()], origin_ns: 0 });
     host.fleet.send("d1", prepare(text.clone()));
     let FromController::Message(down) = next(&link) else { panic!("no plan") };
     assert!(matches!(*down, Down::Prepare { plan, .. } if plan.unpack().unwrap().description == text));
     loop {
         match heard.recv_timeout(TIMEOUT).unwrap().1 {
             FromDriver::Message(up) => {
-                assert!(matches!(*up, Up::Refused { reason, .. } if reason == text));
+                assert!(matches!(*up, Up::Released { nodes, .. } if nodes == [node]));
                 return;
             }
             // While it writes, it may be silent for as long as this machine is busy.

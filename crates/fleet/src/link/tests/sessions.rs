@@ -72,12 +72,28 @@ fn a_driver_of_another_version_or_without_a_name_is_refused() {
     let protocol = refusal(Hello { protocol: VERSION + 1, ..hello("d1") });
     assert!(protocol.contains("same version"), "{protocol}");
     assert!(refusal(hello("")).contains("--name"));
-    assert!(refusal(hello("a\nb")).contains("--name"));
+    let odd_names =
+        ["a\nb", "d1\u{200b}", "d\u{2028}1", "\u{202e}1d", "d1 ", "d*", "/../d1", "..", "d\u{430}", "d/1"];
+    for name in odd_names {
+        assert!(refusal(hello(name)).contains("--name"), "{name:?}");
+    }
     let mut odd = hello("d1");
     odd.host.name = "\u{1b}]0;x\u{7}".into();
     assert!(refusal(odd).contains("printable"));
     assert!(refusal(hello(&"x".repeat(200))).contains("--name"));
     assert!(host.fleet.members().is_empty());
+    // Those of hosts, of pods and of users are good, and what describes a machine is cut.
+    for name in ["node-1.rack_2.example.org", "tidemark-drivers-0", "olga@bench:2", &"x".repeat(128)] {
+        let mut good = hello(name);
+        (good.host.kernel, good.host.cpu) = ("Linux\n6.1".into(), "x".repeat(10_000));
+        let link = join(to(host.address), good).unwrap();
+        assert!(matches!(next(&link), FromController::Joined { .. }), "{name}");
+        let member = host.fleet.members().into_iter().find(|member| member.hello.name == name).unwrap();
+        assert_eq!(
+            (member.hello.host.kernel.as_str(), member.hello.host.cpu.chars().count()),
+            ("Linux 6.1", 129)
+        );
+    }
 }
 
 #[test]
