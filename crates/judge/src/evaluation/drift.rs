@@ -4,7 +4,7 @@ use super::cells::Measured;
 use super::compare::{is_apart, is_in_time};
 use crate::compare::is_of_stored;
 use crate::statistics::{SIGNIFICANT, two_sided};
-use crate::words::evaluation::OfEvaluation;
+use crate::words::evaluation::{Drifting, OfEvaluation};
 use crate::{Finding, Severity};
 use std::collections::BTreeSet;
 use tidemark_measure::evaluation::Evaluation;
@@ -26,10 +26,11 @@ struct Line {
     span: f64,
     points: usize,
     cells: usize,
+    of: Drifting,
 }
 
 impl Line {
-    /// What became of throughput in all, as a share.
+    /// How much more was done in the end than at first, as a share.
     fn change(&self) -> f64 {
         (self.slope * self.span).exp_m1()
     }
@@ -47,10 +48,13 @@ pub(super) fn drift(evaluation: &Evaluation, measured: &[Measured<'_>]) -> Vec<F
     // Turns of two stored results are not those of one evaluation.
     let turns = fit(measured, |one| one.turns.iter().map(|turn| f64::from(*turn)).collect());
     findings.extend(turns.filter(|_| !is_of_stored(evaluation)).filter(Line::is_significant).map(|line| {
+        // Of response times alone, the change is theirs.
+        let sign = if line.of == Drifting::ResponseTime { -1.0 } else { 1.0 };
         let what = OfEvaluation::Drift {
-            change: line.change(),
+            of: line.of,
+            change: (sign * line.slope * line.span).exp_m1(),
             one_after_the_other: apart,
-            slope: line.slope,
+            slope: sign * line.slope,
             turns: line.span,
             repeats: line.points,
             cells: line.cells,
@@ -105,6 +109,11 @@ fn fit(measured: &[Measured<'_>], time: impl Fn(&Measured<'_>) -> Vec<f64>) -> O
     let (mut times_squared, mut products, mut logs_squared) = (0.0, 0.0, 0.0);
     let (mut points, mut cells, mut first, mut last) = (0, 0, f64::INFINITY, f64::NEG_INFINITY);
     let mut seen: BTreeSet<(u64, &str, String)> = BTreeSet::new();
+    let of = match measured.iter().filter(|one| one.has_time_as_main()).count() {
+        0 => Drifting::Throughput,
+        all if all == measured.len() => Drifting::ResponseTime,
+        _ => Drifting::Both,
+    };
     for one in measured {
         let values = &one.main().values;
         let (times, sign) = (time(one), if one.has_time_as_main() { -1.0 } else { 1.0 });
@@ -135,5 +144,5 @@ fn fit(measured: &[Measured<'_>], time: impl Fn(&Measured<'_>) -> Vec<f64>) -> O
     let left = (logs_squared - slope * products).max(f64::EPSILON * logs_squared);
     let error = (left / freedom / times_squared).sqrt();
     let p = two_sided(slope / error, freedom)?;
-    Some(Line { slope, p, span: last - first, points, cells })
+    Some(Line { slope, p, span: last - first, points, cells, of })
 }

@@ -55,6 +55,28 @@ pub struct Differing {
     pub durability: bool,
 }
 
+/// What the runs of an evaluation were compared by over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Drifting {
+    /// Operations per second.
+    Throughput,
+    /// The mean response time, of open loops.
+    ResponseTime,
+    /// Either, cell by cell: a response time counts inversely.
+    Both,
+}
+
+impl Drifting {
+    const fn name(self) -> &'static str {
+        match self {
+            Drifting::Throughput => "throughput",
+            Drifting::ResponseTime => "response time",
+            Drifting::Both => "throughput, or the inverse of response time in open loops,",
+        }
+    }
+}
+
 /// What there is to say.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -106,8 +128,9 @@ pub enum OfEvaluation {
         p: Option<f64>,
         differs: bool,
     },
-    /// The slope of log throughput per turn.
+    /// The slope per turn is that of a logarithm.
     Drift {
+        of: Drifting,
         change: f64,
         one_after_the_other: bool,
         slope: f64,
@@ -210,9 +233,14 @@ impl Facts for OfEvaluation {
                 };
                 phrase!["runs are of ", count(*sessions as u64), rest]
             }
-            OfEvaluation::Drift { change, .. } => {
-                let verb = if *change < 0.0 { "throughput fell by " } else { "throughput rose by " };
-                phrase![verb, percent(change.abs()), " from the first run of the evaluation to the last"]
+            OfEvaluation::Drift { of, change, .. } => {
+                let verb = if *change < 0.0 { " fell by " } else { " rose by " };
+                phrase![
+                    of.name(),
+                    verb,
+                    percent(change.abs()),
+                    " from the first run of the evaluation to the last"
+                ]
             }
         }
     }
@@ -314,8 +342,9 @@ impl Facts for OfEvaluation {
                     "the last session began {hours} after the first; {cells} of {of} cells have runs of both{tested}"
                 )]
             }
-            OfEvaluation::Drift { slope, turns, repeats, cells, p, .. } => vec![format!(
-                "log throughput against turn, {repeats} repeats of {cells} cells, each relative to its cell's mean: {slope:+.5} per turn over {turns} turns, {}",
+            OfEvaluation::Drift { of, slope, turns, repeats, cells, p, .. } => vec![format!(
+                "log of the {} against turn, {repeats} repeats of {cells} cells, each relative to its cell's mean: {slope:+.5} per turn over {turns} turns, {}",
+                of.name(),
                 crate::evaluation::probability(*p)
             )],
         }

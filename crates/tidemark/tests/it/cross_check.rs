@@ -95,7 +95,7 @@ fn check_against(record: &Record, keeper: &Keeper, program: &str, figures: [&str
         assert!((throughput / expected - 1.0).abs() < 1e-6, "{throughput} {expected}");
         let setup = stage["proof"]["setup"].to_string();
         assert!(setup.contains(&format!("The load was done by {program}")), "{setup}");
-        let acknowledged = stage["proof"]["databases"][0]["acknowledged"].as_f64().unwrap();
+        let acknowledged = stage["proof"]["databases"]["servers"][0]["acknowledged"].as_f64().unwrap();
         assert_eq!(acknowledged, number(&pair[0], done) + number(printed, done), "the warm-up counts there");
     }
     // Whether they agree within 5 % is for a quiet machine to say; here it must be said at all.
@@ -130,12 +130,13 @@ fn pgbench_does_the_same_load_and_its_figures_are_the_record_s() {
     let record = Record::from(&output);
     let figures = ["number of transactions actually processed:", "tps = "];
     check_against(&record, &keeper, "pgbench", figures, "number of clients: 4");
-    let acknowledged = |stage: &Value| stage["proof"]["databases"][0]["acknowledged"].as_u64().unwrap();
+    let acknowledged =
+        |stage: &Value| stage["proof"]["databases"]["servers"][0]["acknowledged"].as_u64().unwrap();
     let all: u64 = loads(&record).iter().map(acknowledged).sum();
     let history: u64 = server.sql("SELECT count(*) FROM pgbench_history").parse().unwrap();
     assert_eq!(history, all, "every transaction of both left a row");
     for stage in loads(&record) {
-        let checks = stage["proof"]["checks"].as_array().unwrap();
+        let checks = stage["proof"]["databases"]["checks"].as_array().unwrap();
         assert!(checks.len() == 3 && checks.iter().all(|check| check["broken"] == 0), "{checks:?}");
     }
 }
@@ -172,7 +173,8 @@ fn sysbench_does_the_same_load_on_mariadb() {
     let keeper = Keeper::new(&place, "sysbench");
     let record = Record::from(&run(&place, &text, &[("TIDEMARK_SYSBENCH", &keeper.script)]));
     check_against(&record, &keeper, "sysbench", ["transactions:", "total time:"], "Number of threads: 4");
-    let acknowledged = |stage: &Value| stage["proof"]["databases"][0]["acknowledged"].as_u64().unwrap();
+    let acknowledged =
+        |stage: &Value| stage["proof"]["databases"]["servers"][0]["acknowledged"].as_u64().unwrap();
     let all: u64 = loads(&record).iter().map(acknowledged).sum();
     let rows = server.sql("SELECT (SELECT count(*) FROM sbtest1) + (SELECT count(*) FROM sbtest2) - 2000");
     assert_eq!(rows.parse::<u64>().unwrap(), all, "every insert of both left a row");

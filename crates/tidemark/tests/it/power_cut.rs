@@ -205,7 +205,7 @@ impl Lab {
         let events = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         let run = events.into_iter().find(|event| event["event"] == "run").expect("the run is told");
         let stages = run["run"]["stages"].as_array().unwrap().iter();
-        Some(stages.last().unwrap()["proof"]["ledgers"][0].clone())
+        Some(stages.last().unwrap()["proof"]["databases"]["ledgers"][0].clone())
     }
 }
 

@@ -88,6 +88,22 @@ fn open_loops_are_compared_by_latency() {
 }
 
 #[test]
+fn what_drifts_in_open_loops_is_their_response_time() {
+    let mut runs = Vec::new();
+    for repeat in 1..=6u32 {
+        // Each run takes a tenth less than the one before; a hair of noise, as a line without any has no test.
+        let mut run =
+            open_run(400.0, repeat, (1000.0 * 0.9_f64.powi(repeat as i32)) as u64 + u64::from(repeat % 2), 0);
+        member(&mut run).repeat = repeat;
+        runs.push(run);
+    }
+    let assessment = assess(&evaluation(&["a"], vec![load("open", levels("rate", &["400"]))], 6), &runs);
+    let title = assessment.findings.iter().find(|one| one.rule() == "drift").map(Finding::title).unwrap();
+    // 1 - 0.9^5 = 41 %.
+    assert!(title.starts_with("response time fell by 4") && !title.contains("throughput"), "{title}");
+}
+
+#[test]
 fn knees_stand_beside_the_first_arms() {
     let mut runs = Vec::new();
     for (arm, times) in [("slow", 1.0), ("fast", 2.0)] {
