@@ -154,6 +154,27 @@ pub fn check_users(volume: &Volume, intent: Intent, allow: &[PathBuf]) -> Result
     })
 }
 
+/// Who uses files of this machine, looked up once for many files.
+pub struct FileUsers {
+    stack: Stack,
+    is_any: bool,
+}
+
+impl FileUsers {
+    /// Looks at loop devices, swap and mounts.
+    pub fn look() -> Self {
+        let stack = Stack::new();
+        let is_any = holders::are_files_in_use(&stack);
+        Self { stack, is_any }
+    }
+
+    /// Who uses a file, as a clause: `it is behind /dev/loop3`.
+    pub fn of(&self, path: &Path) -> Option<String> {
+        let user = if self.is_any { holders::of_file(&self.stack, path) } else { None };
+        user.map(|user| user.to_string())
+    }
+}
+
 /// Who uses the file or device at a path. With `is_held`, this process has the device open exclusively.
 fn find_user(path: &Path, is_held: bool) -> Option<User> {
     let stack = Stack::new();

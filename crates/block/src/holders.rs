@@ -63,6 +63,16 @@ impl fmt::Display for User {
     }
 }
 
+/// Whether any file of this machine is in use in a way that [`of_file`] finds.
+pub(crate) fn are_files_in_use(stack: &Stack) -> bool {
+    !stack.loops().is_empty()
+        || !stack.swaps().is_empty()
+        || stack
+            .mounts()
+            .iter()
+            .any(|mount| mount.source().is_some_and(|source| !matches!(source, Identity::Device(_))))
+}
+
 /// Who uses the file at a path; the first that is found.
 pub(crate) fn of_file(stack: &Stack, path: &Path) -> Option<User> {
     let identity = Identity::of(path)?;

@@ -17,7 +17,7 @@ pub(crate) enum Found {
     /// A file; its length may change.
     File {
         found: Arc<OwnedFd>,
-        /// Whether fio has made it in this run.
+        /// Whether fio has made it in this run, or nothing is lost with it.
         is_ours: bool,
     },
     /// A device in which something may be stored. A block device is open for reading: that keeps a loop device attached to its file.
@@ -90,6 +90,13 @@ impl Examined {
         }
     }
 
+    /// The user has given up the file at a path: fio may remove it and make it anew, as one of its own.
+    pub(crate) fn give_up(&mut self, path: &Path) {
+        if let Some(Found::File { is_ours, .. }) = self.all.get_mut(path) {
+            *is_ours = true;
+        }
+    }
+
     /// fio has run with these paths: what was not there, and now is, it has made; what it had made, it may have made anew or removed.
     pub(crate) fn settle<'p>(&mut self, paths: impl Iterator<Item = &'p PathBuf>) {
         let open = |path: &Path| match self.open(path) {
@@ -133,7 +140,9 @@ impl Examined {
         let stat = fstat(&found).map_err(|error| failed(error.into()))?;
         let hold = |found: File| Found::Device { found: Arc::new(found.into()), is_released: false };
         Ok(match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Found::File { found: Arc::new(found.into()), is_ours: false },
+            FileType::RegularFile => {
+                Found::File { found: Arc::new(found.into()), is_ours: stat.st_size == 0 }
+            }
             // To open a character device may do something already, such as rewind a tape.
             FileType::CharacterDevice if !tidemark_sandbox::is_harmless(path) => hold(found),
             FileType::BlockDevice => {

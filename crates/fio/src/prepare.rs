@@ -55,6 +55,7 @@ pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prep
     for path in files.iter().flat_map(|file| file.paths().chain(&file.buffers)) {
         examined.look(path)?;
     }
+    setup.allow_destroy.iter().for_each(|path| examined.give_up(path));
     for (volume, intent) in guarded(&files) {
         let allow = setup.allow_destroy;
         let checked = match &volume.place {
@@ -113,13 +114,17 @@ fn check(works: &[(&Work, &FioFile)], examined: &Examined, allow: &[PathBuf]) ->
         let Found::File { found, is_ours: false } = found else { continue };
         if one.removes {
             return Err(format!(
-                "fio would remove {shown}, which was there before the run: remove the file yourself, or remove `unlink` from the job file"
+                "fio would remove {shown}, which was there before the run: remove the file yourself, remove `unlink` from the job file, or add \
+                 `--allow-destroy {}` to let fio do that",
+                shell_word(&one.path.to_string_lossy())
             ));
         }
         if is_short(found, one) {
             return Err(format!(
-                "{shown} has fewer than the {} bytes of the job file: fio would remove it and make it anew; remove the file yourself, or lower `size`",
-                units::count(one.length)
+                "{shown} has fewer than the {} bytes of the job file: fio would remove it and make it anew; remove the file yourself, lower `size`, \
+                 or add `--allow-destroy {}` to let fio do that",
+                units::count(one.length),
+                shell_word(&one.path.to_string_lossy())
             ));
         }
     }

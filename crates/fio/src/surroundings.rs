@@ -3,12 +3,11 @@
 use std::fs::{self, DirEntry};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
-use tidemark_block::guard::{self, Intent};
-use tidemark_block::job::{Place, Volume};
+use tidemark_block::guard::FileUsers;
 use tidemark_measure::units;
 
 /// More entries are not looked at.
-const MOST_ENTRIES: usize = 4_096;
+const MOST_ENTRIES: usize = 65_536;
 
 /// Looks at all that is below a directory.
 ///
@@ -17,11 +16,12 @@ const MOST_ENTRIES: usize = 4_096;
 pub(crate) fn check(directory: &Path, allow: &[PathBuf]) -> Result<(), String> {
     let refuse = |why: String| {
         Err(format!(
-            "fio would make files in {}, and so could write to all that is below it, but {why}; name a directory that holds nothing else",
+            "fio would make files in {}, and so could write to all that is below it, but {why}; put the files into a directory of their own",
             directory.display()
         ))
     };
     let (mut seen, mut next) = (0, vec![directory.to_owned()]);
+    let users = FileUsers::look();
     while let Some(at) = next.pop() {
         // Where this user may not look, fio may not either.
         for entry in fs::read_dir(&at).into_iter().flatten().flatten() {
@@ -29,7 +29,7 @@ pub(crate) fn check(directory: &Path, allow: &[PathBuf]) -> Result<(), String> {
             if seen > MOST_ENTRIES {
                 return refuse(format!("that is more than {} entries", units::count(MOST_ENTRIES as u64)));
             }
-            if let Err(why) = look(&entry, allow, &mut next) {
+            if let Err(why) = look(&entry, &users, allow, &mut next) {
                 return refuse(why);
             }
         }
@@ -37,7 +37,12 @@ pub(crate) fn check(directory: &Path, allow: &[PathBuf]) -> Result<(), String> {
     Ok(())
 }
 
-fn look(entry: &DirEntry, allow: &[PathBuf], next: &mut Vec<PathBuf>) -> Result<(), String> {
+fn look(
+    entry: &DirEntry,
+    users: &FileUsers,
+    allow: &[PathBuf],
+    next: &mut Vec<PathBuf>,
+) -> Result<(), String> {
     // What is behind a link is not below the directory.
     let Ok(kind) = entry.file_type() else { return Ok(()) };
     let path = entry.path();
@@ -51,11 +56,10 @@ fn look(entry: &DirEntry, allow: &[PathBuf], next: &mut Vec<PathBuf>) -> Result<
     if kind.is_block_device() || (kind.is_char_device() && !tidemark_sandbox::is_harmless(&path)) {
         return Err(format!("{} is a device", path.display()));
     }
-    if kind.is_file() {
-        let file = Volume { place: Place::File(path), size: 0 };
-        guard::check_users(&file, Intent::WRITE, allow).map_err(|error| error.to_string())?;
+    match users.of(&path).filter(|_| kind.is_file()) {
+        Some(user) => Err(format!("{} is in use: {user}", path.display())),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -73,6 +77,6 @@ mod tests {
             std::os::unix::fs::symlink("x", place.path().join(format!("below/{number}"))).unwrap();
         }
         let refused = check(place.path(), &[]).unwrap_err();
-        assert!(refused.contains("more than 4") && refused.contains("entries"), "{refused}");
+        assert!(refused.contains("more than 65") && refused.contains("entries"), "{refused}");
     }
 }

@@ -215,10 +215,18 @@ impl<'a> Job<'a> {
         }
         let bytes = |name| self.expanded(&[name]).and_then(|value| values::bytes(&value)).unwrap_or(0);
         let files = self.number(&["nrfiles", "nr_files"]).unwrap_or(1).max(self.named().len() as u64).max(1);
-        match bytes("filesize") {
+        let length = match bytes("filesize") {
             0 => bytes("size") / files,
             length => length,
+        };
+        if length == 0 {
+            return 0;
         }
+        // What it is to have begins behind the offset; the last of the jobs that fio makes of this one has the furthest.
+        let last = self.number(&["numjobs"]).unwrap_or(1).saturating_sub(1);
+        let offset = bytes("offset").max(bytes("fileoffset"));
+        let increments = bytes("offset_increment").saturating_mul(last);
+        length.saturating_add(offset).saturating_add(increments)
     }
 
     fn paths(&self) -> Result<Vec<PathBuf>, String> {
@@ -286,20 +294,22 @@ impl<'a> Job<'a> {
     }
 
     fn default_names(&self) -> Result<Vec<String>, String> {
-        let count = |names: &[&str]| self.number(names).unwrap_or(1).clamp(1, MOST_NAMES as u64);
+        let count = |names: &[&str]| self.number(names).unwrap_or(1).max(1);
         let of_files = count(&["nrfiles", "nr_files"]);
         // A section that is named as a device is that device, where it is there: fio's `exists_and_not_regfile`.
         if of_files == 1 && std::fs::metadata(self.section).is_ok_and(|found| !found.is_file()) {
             return Ok(vec![self.section.to_owned()]);
         }
         let format = self.value(&["filename_format"]).unwrap_or(FILE_NAMES);
+        let all = of_files.saturating_mul(count(&["numjobs"]));
+        if all > MOST_NAMES as u64 {
+            return Err(format!("makes more than {MOST_NAMES} files"));
+        }
         // Each keyword may stand for the whole name of the section.
         if format.len().saturating_mul(self.section.len().max(1)) > LONGEST_PATH * LONGEST_PATH {
             return Err(format!("names a file with more than {LONGEST_PATH} bytes"));
         }
-        let pairs = (0..count(&["numjobs"]))
-            .flat_map(|job| (0..of_files).map(move |file| (job, file)))
-            .take(MOST_NAMES);
+        let pairs = (0..count(&["numjobs"])).flat_map(|job| (0..of_files).map(move |file| (job, file)));
         let name = |(job, file): (u64, u64)| {
             let named = format.replace("$jobname", self.section).replace("$jobnum", &job.to_string());
             named.replace("$filenum", &file.to_string())

@@ -34,7 +34,7 @@ const DECISIVE: [(Kind, &[&str]); 6] = [
     (Kind::Number, &[
         "numjobs", "iodepth", "rwmixread", "rwmixwrite", "nrfiles", "nr_files", "fsync", "fdatasync", "verify_backlog",
     ]),
-    (Kind::Bytes, &["size", "filesize"]),
+    (Kind::Bytes, &["size", "filesize", "offset", "fileoffset", "offset_increment"]),
     (Kind::Time, &["runtime", "timeout", "ramp_time"]),
     (Kind::Switch, &[
         "stats", "stonewall", "wait_for_previous", "group_reporting", "new_group", "direct", "buffered", "time_based",

@@ -106,6 +106,8 @@ fn a_job_that_only_reads_leaves_a_file_as_it_is() {
     for options in [
         "size=1m",
         "filesize=1m",
+        "size=8\noffset=1m",
+        "size=4\noffset_increment=1m\nnumjobs=2",
         "unlink=1",
         "unlink_each_loop=1\nloops=2",
         "ioengine=filedelete",
@@ -126,6 +128,34 @@ fn a_job_that_only_reads_leaves_a_file_as_it_is() {
         (outcome.tallies[0].bytes, fs::read(&records).unwrap()),
         (RECORDS.len() as u64, RECORDS.to_vec())
     );
+}
+
+#[test]
+#[ignore = "needs fio"]
+fn a_file_that_was_given_up_or_is_empty_is_made_anew() {
+    tidemark_testing::needs!(&["fio"]);
+    let place = directory();
+    let (records, empty) = (place.path().join("records.csv"), place.path().join("empty"));
+    fs::write(&records, RECORDS).unwrap();
+    fs::write(&empty, "").unwrap();
+    let text = |path: &Path| format!("[j]\nfilename={}\nrw=write\nsize=64k\n", path.display());
+    let refused = refusal(&text(&records));
+    assert!(refused.contains("fewer than the 65") && refused.contains("--allow-destroy"), "{refused}");
+    let given_up = prepare(&text(&records), std::slice::from_ref(&records), Access::own()).unwrap();
+    for (path, (mut ready, stages)) in [(&records, given_up), (&empty, prepare_own(&text(&empty)).unwrap())] {
+        assert!(outcome(&mut *ready, &stages[0]).tallies[0].ok > 0, "{}", path.display());
+        assert_eq!(fs::metadata(path).unwrap().len(), 64 << 10);
+    }
+}
+
+#[test]
+#[ignore = "needs fio"]
+fn more_files_than_are_looked_at_are_refused() {
+    let registry = Registry::new(vec![], vec![Arc::new(JobFiles)]);
+    let place = directory();
+    let text = format!("[j]\ndirectory={}\nnrfiles=1500\nrw=write\nsize=6m\n", place.path().display());
+    let found = document::read(&text, &Environment::process(&registry)).unwrap_err();
+    assert!(found.iter().any(|one| one.message.contains("makes more than 1024 files")), "{found:?}");
 }
 
 #[test]
@@ -271,7 +301,7 @@ fn files_are_made_only_where_nothing_else_is_in_danger() {
     let text =
         |at: &Path| format!("[j]\nioengine=psync\nrw=write\nsize=64k\nfilename={}/new\n", at.display());
     let beside = refusal(&text(place.path()));
-    assert!(beside.contains("behind") && beside.contains("a directory that holds nothing else"), "{beside}");
+    assert!(beside.contains("behind") && beside.contains("a directory of their own"), "{beside}");
     assert!(disk.is_whole());
     let (own, below) = (place.path().join("own"), place.path().join("own/below"));
     fs::create_dir_all(&below).unwrap();

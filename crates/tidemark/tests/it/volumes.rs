@@ -251,7 +251,10 @@ fn where_one_driver_cannot_clean_up_the_others_do() {
 fn a_driver_s_name_that_leads_elsewhere_is_refused() {
     let (place, disk) = (Place::new(), on_disk());
     let controller = Controller::start(&place, &["--no-driver"]);
-    let _drivers = drivers(&controller, disk.path(), &["../../up"]);
+    let up = place.tidemark(&["driver", "--join", &controller.url, "--name", "../../up"]);
+    assert_eq!(up.code, 3, "{}", up.stderr);
+    assert!(up.stderr.contains("a driver needs a name of 1 to 128 letters"), "{}", up.stderr);
+    let _drivers = drivers(&controller, disk.path(), &["a:b"]);
     let text = document(&disk.path().join("x{driver}"), "", "", COUNTED);
     let submission = controller.wait_for_end(controller.submit(&text, &[]));
     assert_eq!(submission["state"], "failed");
