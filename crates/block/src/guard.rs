@@ -335,8 +335,18 @@ impl<'a> Subject<'a> {
     pub(crate) fn examine_changed(&self, known: Option<&'static str>) -> Result<(), GuardError> {
         let Some(file) = &self.file else { return Ok(()) };
         self.check_users(file)?;
-        if Mark::of(file) == Some(Mark::Void) {
-            return Err(self.precious("another program wrote to it after this run's last stage on it".into()));
+        match Mark::of(file) {
+            Some(Mark::Void) => {
+                let reason = "another program wrote to it after this run's last stage on it";
+                return Err(self.precious(reason.into()));
+            }
+            // What was done may have been a write whose time was put back: its content decides.
+            Some(Mark::Doubtful) => {
+                if let Owner::Foreign(reason) = owner::of_open(file) {
+                    return Err(self.precious(reason));
+                }
+            }
+            _ => {}
         }
         match signature_of(file).map_err(|error| self.unreadable(&error))? {
             Some(what) if known != Some(what) => Err(self.precious(format!("it now holds {what}"))),

@@ -192,6 +192,27 @@ fn a_file_of_ours_that_somebody_wrote_to_between_two_stages_is_left_alone() {
 }
 
 #[test]
+fn a_write_between_two_stages_whose_time_was_put_back_is_found_in_the_content() {
+    let directory = directory();
+    let path = directory.path().join("volume");
+    let mut run =
+        run(&on_file(&path, &format!("- prepare: {{}}\n{WRITES}\n- cleanup: {{}}")), &other()).unwrap();
+    run.stage(0);
+    run.stage(1);
+    if rustix::fs::getxattr(&path, "user.tidemark", &mut [0_u8; 96][..]).is_err() {
+        return skip("there are no extended attributes here");
+    }
+    // What is done within a few milliseconds of the mark may be the marking itself.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let written = std::fs::metadata(&path).unwrap().modified().unwrap();
+    (0..4 << 20).step_by(4096).for_each(|at| meddle(&path, at, |block| block.fill(b'x')));
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+    let refused = run.refusal(2);
+    assert!(refused.contains("removed") && refused.contains("volume"), "{refused}");
+    assert_eq!(block(&path, 1 << 20)[..5], *b"xxxxx");
+}
+
+#[test]
 fn a_run_marks_no_file_but_its_own() {
     let directory = directory();
     let (path, link) = (directory.path().join("volume"), directory.path().join("link"));
