@@ -10,11 +10,11 @@ use crate::owner::{self, Owner, is_free};
 use crate::signature::{self, HEAD};
 use crate::stack::Stack;
 use crate::{device, volume};
-use rustix::fs::{Access, Mode, OFlags, access, fstat, open, statvfs};
+use rustix::fs::{Access, Mode, OFlags, access, fstat, fstatfs, open, statvfs};
 use rustix::io::Errno;
 use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd, AsRawFd as _};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use tidemark_measure::line::shell_word;
@@ -152,6 +152,19 @@ pub fn check_users(volume: &Volume, intent: Intent, allow: &[PathBuf]) -> Result
     find_user(path, false).map_or(Ok(()), |user| {
         Err(GuardError::InUse { path: volume.name(), reason: user.to_string(), intent })
     })
+}
+
+/// File systems of the kernel's own files, in which a write changes a setting, by `linux/magic.h`: proc, sysfs, both cgroups, debugfs,
+/// tracefs, securityfs, BPF, pstore, SELinux, Smack, binfmt_misc; and configfs, efivarfs and fusectl, by their sources.
+#[rustfmt::skip]
+const OF_KERNEL: [i64; 15] = [
+    0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0xcafe_4a11, 0x6165_676c, 0xf97c_ff8c,
+    0x4341_5d53, 0x4249_4e4d, 0x6265_6570, 0xde5e_81e4, 0x6573_5543,
+];
+
+/// Whether an open file is one of the kernel's own, in which a write changes a setting.
+pub fn is_of_kernel(file: impl AsFd) -> bool {
+    fstatfs(file).is_ok_and(|found| OF_KERNEL.contains(&found.f_type))
 }
 
 /// Who uses files of this machine, looked up once for many files.
@@ -295,6 +308,11 @@ impl<'a> Subject<'a> {
         let found = file.metadata().map_err(|error| self.unreadable(&error))?;
         if found.file_type().is_block_device() {
             return self.examine_device(file, &found, allowed);
+        }
+        if self.intent.destroys() && is_of_kernel(file) {
+            return Err(self.unusable(
+                "is one of the kernel's own files: a write would change a setting; use a file on a disk",
+            ));
         }
         let mut is_stamped = false;
         if self.intent.destroys() && !allowed {

@@ -20,7 +20,7 @@ pub(crate) struct Mount {
     kind: String,
     /// What is mounted, as it was named when it was.
     named: PathBuf,
-    /// The file system's options.
+    /// The file system's options, comma-separated; an overlay has its layers there.
     options: String,
 }
 
@@ -111,7 +111,7 @@ impl Layered {
         Self { identity, below }
     }
 
-    /// Whether both have the same data, or may have as far as can be told: an overlay whose layers cannot be reached shows most files
+    /// Whether both have the same data, or may have as far as is known: an overlay whose layers cannot be reached shows most files
     /// under the numbers that they have there.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let real = |one: &Self| match &one.below {

@@ -111,6 +111,14 @@ fn check(works: &[(&Work, &FioFile)], examined: &Examined, allow: &[PathBuf]) ->
         if one.writes && matches!(found, Found::File { .. } | Found::Device { .. }) {
             guard::check_users(&at(&one.path), Intent::WRITE, allow).map_err(|error| error.to_string())?;
         }
+        if let Found::File { found, .. } = found
+            && one.writes
+            && guard::is_of_kernel(found)
+        {
+            return Err(format!(
+                "{shown} is one of the kernel's own files: a write would change a setting; name a file on a disk"
+            ));
+        }
         let Found::File { found, is_ours: false } = found else { continue };
         if one.removes {
             return Err(format!(

@@ -70,26 +70,22 @@ impl Stderr {
         self.0.iter().any(|line| line.starts_with("fio: "))
     }
 
-    /// What to do about it, where that is known; `direct` says whether a job bypasses the page cache.
+    /// What to do about it, where that is known. `direct`: a job bypasses the page cache.
     pub(crate) fn remedy(&self, direct: bool) -> &'static str {
-        let says = |part: &str| self.0.iter().any(|line| line.contains(part));
+        let has = |part: &str| self.0.iter().any(|line| line.contains(part));
         match () {
-            () if says("Bad option") => {
-                " (this fio does not have the option: correct it, or use another fio)"
-            }
-            () if says("not loadable") || says("failed to load engine") => {
+            () if has("Bad option") => " (this fio does not have the option: correct it, or use another fio)",
+            () if has("not loadable") || has("failed to load engine") => {
                 " (`fio --enghelp` lists its engines; others come with packages such as fio's and librbd1)"
             }
-            () if says("allow_file_create=0") => " (prefill the volumes first, with a `prepare` stage)",
-            () if says("Operation not supported") => {
-                " (polled completion requires a device that supports it)"
-            }
-            () if says("Permission denied") => {
+            () if has("allow_file_create=0") => " (prefill the volumes first, with a `prepare` stage)",
+            () if has("Operation not supported") => " (polled completion requires a device that supports it)",
+            () if has("Permission denied") => {
                 " (fio may write only to what Tidemark has examined: name the file or device with `filename=` in the job's section; \
                  if it is named there, run as a user with access to it)"
             }
-            () if says("No such file") => " (create it, or correct the path)",
-            () if says("Invalid argument") && direct => {
+            () if has("No such file") => " (create it, or correct the path)",
+            () if has("Invalid argument") && direct => {
                 " (direct I/O requires sizes and offsets that are multiples of the device's block size, usually 512 or 4096)"
             }
             () => "",

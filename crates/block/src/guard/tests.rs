@@ -54,6 +54,14 @@ fn new_empty_blank_and_own_files_are_free() {
 }
 
 #[test]
+fn settings_of_the_kernel_are_not_written_to_whoever_allows_it() {
+    let path = Path::new("/proc/self/comm");
+    let text = refusal(&file(path, 4096), &[path.to_owned()]);
+    assert!(text.contains("one of the kernel's own files"), "{text}");
+    assert!(check(&file(path, 4096), Intent::READ, &[]).is_ok());
+}
+
+#[test]
 fn what_cannot_be_used_is_refused_with_the_remedy() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x");

@@ -83,7 +83,7 @@ pub(super) fn job(job: &Job<'_>, span: &Range<usize>, found: &mut Vec<Diagnostic
     }
 }
 
-/// Whether fio may make another name of a place than the one that stands there.
+/// Whether fio may replace a part of the name in a setting.
 fn hides_name(setting: &Setting<'_>) -> bool {
     let plain = match setting.name {
         "filename_format" => {
@@ -94,14 +94,14 @@ fn hides_name(setting: &Setting<'_>) -> bool {
     plain.contains('$') && !plain.contains("${")
 }
 
-/// Files that stand in a `[global]` section behind the last job: they are nobody's, and fio opens them for none.
+/// Files named in a `[global]` section after the last job: no job has them, and fio does not open them.
 pub(super) fn shared(sections: &[Section<'_>], found: &mut Vec<Diagnostic>) {
     let last = sections.iter().rposition(|section| !section.is_global()).map_or(0, |last| last + 1);
     let mut idle = sections[last..].iter().flat_map(|section| &section.options);
     if let Some(setting) = idle.find(|setting| setting.name == "filename") {
         found.push(Diagnostic::error(
             setting.span.clone(),
-            "`filename` stands in a `[global]` section behind the last job, so it holds for none",
+            "`filename` is in a `[global]` section after the last job, so no job has it",
             "move the section before the jobs that it is for",
         ));
     }

@@ -6,6 +6,7 @@ use super::values;
 use crate::file::{Log, Use};
 use std::path::PathBuf;
 use tidemark_block::job::{Action, Place, Rbd, Volume};
+use tidemark_measure::units;
 
 /// fio's own defaults (HOWTO, "Job options").
 const BLOCK_BYTES: u64 = 4096;
@@ -42,7 +43,7 @@ const REMOTE: [(&str, &[&str]); 7] = [
     ("gfapi_async", &["brick", "volume"]),
 ];
 
-/// Options that have fio write logs, with names that begin as they say, and what stands behind that.
+/// Options that have fio write logs, each with the ends of their names: the value of the option is how the names begin.
 const LOGS: [(&str, &[&str]); 4] = [
     ("write_bw_log", &["bw"]),
     ("write_lat_log", &["lat", "slat", "clat"]),
@@ -303,7 +304,7 @@ impl<'a> Job<'a> {
         let format = self.value(&["filename_format"]).unwrap_or(FILE_NAMES);
         let all = of_files.saturating_mul(count(&["numjobs"]));
         if all > MOST_NAMES as u64 {
-            return Err(format!("makes more than {MOST_NAMES} files"));
+            return Err(format!("makes more than {} files", units::count(MOST_NAMES as u64)));
         }
         // Each keyword may stand for the whole name of the section.
         if format.len().saturating_mul(self.section.len().max(1)) > LONGEST_PATH * LONGEST_PATH {

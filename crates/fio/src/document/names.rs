@@ -14,7 +14,7 @@ pub(super) const LONGEST_PATH: usize = 4096;
 /// Most bytes of all names of a job: each job has those of the `[global]` sections.
 const MOST_BYTES: usize = 256 << 10;
 
-/// What `directory` and `filename` have said up to a place in the text.
+/// What `directory` and `filename` name, up to a point of the text.
 ///
 /// fio looks at a section's `directory` first, and joins each `filename` with it at once: no later section changes that. What a
 /// `[global]` section names is every later job's, too.

@@ -242,7 +242,7 @@ fn names_that_fio_takes_otherwise_are_refused() {
         ("[j]\ndirectory=\t/x\n", "the blank before the value"),
         ("[j]\ndirectory=:\nfilename=x\n", "colons alone"),
         ("[j]\nioengine=cpuio\ndirectory=:\nfilename=x\n", "colons alone"),
-        ("[j]\nsize=1m\n[global]\nfilename=/x\n", "behind the last job"),
+        ("[j]\nsize=1m\n[global]\nfilename=/x\n", "after the last job"),
     ] {
         let found = read(text).unwrap_err();
         assert!(found.iter().any(|one| one.message.contains(words)), "{text}: {found:?}");

@@ -14,7 +14,7 @@ pub(crate) const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 /// How an option's value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Decimal digits.
+    /// Decimal digits alone, at most 2147483647.
     Number,
     /// Decimal digits and a unit; or a share, or a range.
     Bytes,

@@ -109,7 +109,7 @@ const ENGINES: &[&str] = &[
     "splice",
 ];
 
-/// What has no say in names, or should not.
+/// Options without an effect on names.
 const OTHERS: &[&str] = &[
     "rw=read",
     "rw=write",

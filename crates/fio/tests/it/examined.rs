@@ -89,7 +89,7 @@ fn run_unguarded(text: &str) {
     let works: Vec<&Work> = stages[0].works.iter().collect();
     let mut watches: Vec<Seen> = works.iter().map(|_| Seen::default()).collect();
     let mut watches: Vec<&mut dyn Watch> = watches.iter_mut().map(|watch| watch as &mut dyn Watch).collect();
-    // What it says is another test's affair.
+    // Its result is another test's affair.
     let _ = run(&fio(), &works, &mut watches);
 }
 
@@ -150,12 +150,32 @@ fn a_file_that_was_given_up_or_is_empty_is_made_anew() {
 
 #[test]
 #[ignore = "needs fio"]
+fn settings_of_the_kernel_are_not_written_to() {
+    tidemark_testing::needs!(&["fio"]);
+    let text = |path: &str| format!("[j]\nfilename={path}\nrw=write\nbs=16\nsize=16\n");
+    for path in [
+        "/proc/sys/kernel/domainname",
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+        "/sys/kernel/profiling",
+    ] {
+        if !Path::new(path).exists() {
+            continue;
+        }
+        for allowed in [vec![], vec![PathBuf::from(path)]] {
+            let refused = prepare(&text(path), &allowed, Access::own()).map(drop).unwrap_err();
+            assert!(refused.contains("one of the kernel's own files"), "{refused}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs fio"]
 fn more_files_than_are_looked_at_are_refused() {
     let registry = Registry::new(vec![], vec![Arc::new(JobFiles)]);
     let place = directory();
     let text = format!("[j]\ndirectory={}\nnrfiles=1500\nrw=write\nsize=6m\n", place.path().display());
     let found = document::read(&text, &Environment::process(&registry)).unwrap_err();
-    assert!(found.iter().any(|one| one.message.contains("makes more than 1024 files")), "{found:?}");
+    assert!(found.iter().any(|one| one.message.contains("makes more than 1\u{202f}024 files")), "{found:?}");
 }
 
 #[test]
