@@ -172,7 +172,7 @@ impl Process {
         }
     }
 
-    /// Gives it a directory of its own within the one for temporary files. Where there is none to make it in, whoever needs it says so.
+    /// Gives it a directory of its own within the one for temporary files. Where none can be made, whatever needs it fails with the reason.
     fn with_scratch(&self, begin: &Begin) -> Begin {
         let made = tempfile::Builder::new().prefix("tidemark-run-").tempdir_in(&begin.scratch);
         let Ok(directory) = made else { return begin.clone() };

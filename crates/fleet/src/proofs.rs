@@ -186,7 +186,7 @@ mod tests {
             ..TablesUse::default()
         };
         let one = Proof { tables: vec![asked(&[1, 3])], ..Proof::default() };
-        let commits = Evidence::of("commits", &["c1"]).unwrap();
+        let commits: Evidence = serde_json::from_str(r#"{"commits": ["c1"]}"#).unwrap();
         let other = Proof { tables: vec![asked(&[2])], evidence: commits.clone(), ..Proof::default() };
         let joined = join(vec![told(0, "one", one), told(1, "two", other)], Vec::new()).unwrap();
         assert_eq!((joined.tables, joined.evidence), (vec![asked(&[1, 2, 3])], commits));

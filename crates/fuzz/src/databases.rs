@@ -18,7 +18,7 @@ use tidemark_sql::job::{Endpoint, Settings, Target, Tls};
 use tidemark_sql::statement::{Control, Statements};
 use tidemark_sql::{Failure, Rows, Server, Statement};
 
-/// The first line is `tcp` or another one, and the rest all that a server of MySQL's protocol says, whatever it is asked.
+/// The first line is `tcp` or another one, and the rest all that a server of MySQL's protocol sends, whatever it is asked.
 pub fn mysql(bytes: &[u8]) -> bool {
     let (taken, heard) = session(Dialect::Mysql, bytes);
     // On a Unix socket a server may ask for the password itself.

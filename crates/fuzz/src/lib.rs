@@ -63,7 +63,7 @@ fn halves(bytes: &[u8], separator: u8) -> (&[u8], &[u8]) {
 /// The longest that an error may be, whatever was read, characters.
 const LONGEST_ERROR: usize = 3_000;
 
-/// An error is one line of bounded length that says nothing of a secret.
+/// An error is one line of bounded length without a secret in it.
 fn check_error(text: &str) {
     assert!(!text.contains(char::is_control), "{text:?}");
     assert!(text.chars().count() <= LONGEST_ERROR, "{} characters: {text}", text.chars().count());

@@ -20,6 +20,9 @@ impl Evidence for CommitEvidence {
 
     const KEY: &'static str = "commits";
 
+    // The program with the query engine does it.
+    const IO_ELSEWHERE: bool = true;
+
     fn join(data: &mut Self::Data, other: Self::Data) {
         data.extend(other);
     }

@@ -20,6 +20,9 @@ impl Evidence for CycleEvidence {
 
     const KEY: &'static str = "cycles";
 
+    // The program with the query engine does it.
+    const IO_ELSEWHERE: bool = true;
+
     fn join(data: &mut Self::Data, other: Self::Data) {
         data.extend(other);
     }

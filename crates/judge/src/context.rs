@@ -1,6 +1,6 @@
 //! One work of a run, with the sums that several rules need.
 
-use crate::evidence::Nature;
+use crate::evidence::{Nature, Opened};
 use crate::{Finding, Severity, What};
 use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::histogram::Histogram;
@@ -28,12 +28,15 @@ pub struct StageContext<'a> {
     pub proof: &'a Proof,
     /// Whether any of its works measures something.
     pub measures: bool,
+    /// Whether other programs than the load's did its I/O.
+    pub is_io_elsewhere: bool,
 }
 
 impl<'a> StageContext<'a> {
-    /// A stage that was started; `None` where it has no proof.
-    pub(crate) fn of(run: &'a Run, stage: &'a Stage) -> Option<Self> {
-        Some(Self { run, stage, proof: stage.proof.as_ref()?, measures: stage.measures() })
+    /// A stage that was started, with its proof and the evidence of its engines.
+    pub(crate) fn new(run: &'a Run, stage: &'a Stage, proof: &'a Proof, opened: &[Box<dyn Opened>]) -> Self {
+        let is_io_elsewhere = opened.iter().any(|data| data.is_io_elsewhere());
+        Self { run, stage, proof, measures: stage.measures(), is_io_elsewhere }
     }
 
     /// How many operations of the stage succeeded.

@@ -24,9 +24,9 @@ pub trait Evidence: Send + Sync + 'static {
     /// The key of the data in records. Records keep it: it must not change.
     const KEY: &'static str;
 
-    /// Whether the I/O under the load is that of servers, whose processes are not the load's: what devices see beyond the load's own
-    /// process is no foreign traffic then.
-    const IO_OF_SERVERS: bool = false;
+    /// Whether the I/O under the load is that of other programs than the load's, such as a database's server: then it is not known how they
+    /// do it, and what devices see beyond the load's own process is no foreign traffic.
+    const IO_ELSEWHERE: bool = false;
 
     /// Adds the data of another part of the same stage: of another engine's works, or of another driver.
     fn join(data: &mut Self::Data, other: Self::Data);
@@ -116,8 +116,8 @@ pub trait Kind: Send + Sync {
 pub trait Opened {
     /// See [`Evidence::nature`].
     fn nature(&self, work: &str) -> Nature;
-    /// See [`Evidence::IO_OF_SERVERS`].
-    fn io_of_servers(&self) -> bool;
+    /// See [`Evidence::IO_ELSEWHERE`].
+    fn is_io_elsewhere(&self) -> bool;
     /// See [`Evidence::counted`].
     fn counted(&self) -> Option<u64>;
     /// See [`Evidence::settings`].
@@ -135,8 +135,8 @@ impl<E: Evidence> Opened for Typed<E> {
         E::nature(&self.0, work)
     }
 
-    fn io_of_servers(&self) -> bool {
-        E::IO_OF_SERVERS
+    fn is_io_elsewhere(&self) -> bool {
+        E::IO_ELSEWHERE
     }
 
     fn counted(&self) -> Option<u64> {
@@ -230,7 +230,7 @@ pub fn join(evidence: &mut record::Evidence, other: record::Evidence) -> Vec<Str
     lost
 }
 
-/// What there is to say of keys whose data could not be [joined](join), if there are any.
+/// A sentence about keys whose data could not be [joined](join); `None` where there are none.
 pub fn not_joined(keys: &[String]) -> Option<String> {
     let names: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
     (!names.is_empty()).then(|| {
@@ -266,9 +266,9 @@ pub(crate) fn counted(proof: &Proof) -> Option<u64> {
     open(proof).0.iter().find_map(|data| data.counted())
 }
 
-/// Whether I/O of a stage is that of servers.
-pub(crate) fn io_of_servers(proof: &Proof) -> bool {
-    open(proof).0.iter().any(|data| data.io_of_servers())
+/// Whether the I/O under a stage is that of other programs than the load's.
+pub fn is_io_elsewhere(proof: &Proof) -> bool {
+    open(proof).0.iter().any(|data| data.is_io_elsewhere())
 }
 
 /// The settings of the systems under a stage.

@@ -1,4 +1,4 @@
-//! Many stages of a sweep show the same, or many instances in a stage: one finding says it for all of them.
+//! Many stages of a sweep show the same, or many instances in a stage: one finding covers them all.
 
 use crate::words::phrase::Alike;
 use crate::words::proof::Proof;

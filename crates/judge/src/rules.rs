@@ -5,7 +5,7 @@ use crate::evidence;
 use crate::evidence::Opened;
 use crate::fold::fold;
 use crate::{Finding, Judgement, Severity, Validity};
-use tidemark_measure::record::{Run, Stage, State, Work};
+use tidemark_measure::record::{Proof, Run, Stage, State, Work};
 
 mod bottleneck;
 mod conduct;
@@ -108,13 +108,13 @@ pub struct Findings {
 
 impl Findings {
     /// Adds a finding.
-    pub fn say(&mut self, finding: Finding) {
+    pub fn add(&mut self, finding: Finding) {
         self.found.push(finding);
     }
 
     /// Adds a finding that, in a work that measures, means that the run's numbers are not what they seem.
     pub fn invalidate(&mut self, context: &WorkContext<'_>, finding: Finding) {
-        self.say(finding.invalidating(context.measures()));
+        self.add(finding.invalidating(context.measures()));
     }
 
     /// Takes back the small print of what was said since there were `before` findings: nobody reads the numbers of
@@ -133,10 +133,8 @@ pub(crate) fn apply(run: &Run) -> Judgement {
     RUN_RULES.iter().for_each(|rule| rule(run, &mut out));
     let mut of_works = Vec::new();
     for stage in run.stages.iter().filter(|stage| stage.state != State::Waiting) {
-        let opened = match StageContext::of(run, stage) {
-            Some(context) => of_stage(&context, &mut out),
-            None => Vec::new(),
-        };
+        let opened =
+            stage.proof.as_ref().map(|proof| of_stage(run, stage, proof, &mut out)).unwrap_or_default();
         of_works.push((stage, opened));
     }
     for (stage, opened) in &of_works {
@@ -152,20 +150,21 @@ pub(crate) fn apply(run: &Run) -> Judgement {
     Judgement { validity, findings }
 }
 
-/// What there is to say of a stage with a proof; gives the evidence of its engines.
-fn of_stage(context: &StageContext<'_>, out: &mut Findings) -> Vec<Box<dyn Opened>> {
+/// Judges a stage with a proof; gives the evidence of its engines.
+fn of_stage(run: &Run, stage: &Stage, proof: &Proof, out: &mut Findings) -> Vec<Box<dyn Opened>> {
+    let (opened, unread) = evidence::open(proof);
+    let context = StageContext::new(run, stage, proof, &opened);
     let before = out.found.len();
-    STAGE_RULES.iter().for_each(|rule| rule(context, out));
-    let (opened, unread) = evidence::open(context.proof);
-    opened.iter().for_each(|data| data.judge_stage(context, out));
+    STAGE_RULES.iter().for_each(|rule| rule(&context, out));
+    opened.iter().for_each(|data| data.judge_stage(&context, out));
     if !context.measures {
         out.without_small_print(before);
     }
-    proof::unread(context, unread, out);
+    proof::unread(&context, unread, out);
     opened
 }
 
-/// What there is to say of a work that was started.
+/// Judges a work that was started.
 fn of_work(run: &Run, stage: &Stage, work: &Work, opened: &[Box<dyn Opened>], out: &mut Findings) {
     let nature = evidence::nature(opened, &work.name);
     let context = WorkContext { nature, ..WorkContext::new(run, stage, work) };

@@ -21,10 +21,6 @@ pub struct Section {
 pub enum Block {
     /// A heading of what follows, up to the next heading.
     Heading(String),
-    /// A paragraph: sentences with their full stops.
-    Text(String),
-    /// Sentences, one below the other.
-    List(Vec<String>),
     /// What the columns or lines above are.
     Legend(String),
     /// A table.
@@ -40,11 +36,11 @@ pub enum Block {
 pub struct Lines {
     /// Its name in files: `query-time-by-cycle`.
     pub name: &'static str,
-    /// What it shows.
+    /// Its title, shown above it.
     pub title: &'static str,
     /// What the numbers along the horizontal axis are: `cycle`.
     pub steps: &'static str,
-    /// What its values are.
+    /// What its values are, and so their axis.
     pub unit: Unit,
     /// Its lines: a label, and values by step, ascending.
     pub lines: Vec<(String, Vec<(u32, f64)>)>,
@@ -64,9 +60,9 @@ pub enum Unit {
 pub struct Table {
     /// What it holds, for screen readers and for those who jump from table to table.
     pub caption: String,
-    /// Its columns.
+    /// Its columns, from the left.
     pub columns: Vec<Column>,
-    /// Its rows.
+    /// Its rows; each has a cell for every column.
     pub rows: Vec<Row>,
     /// Whether rows with the same first cell are a group, which names it once.
     pub is_grouped: bool,
@@ -88,14 +84,14 @@ pub struct Column {
 pub struct Row {
     /// Each with its lines: the value, and what is added below it in smaller type.
     pub cells: Vec<Vec<String>>,
-    /// How it stands out.
+    /// How it is set apart.
     pub tone: Tone,
 }
 
-/// How a row stands out; its words must say the same, for colour and weight are lost on some.
+/// How a row is set apart from others; its words must mean the same, for not everybody sees colour and weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// It does not.
+    /// Like any other.
     Plain,
     /// The sum of the rows above.
     Total,

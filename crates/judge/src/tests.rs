@@ -246,7 +246,7 @@ proptest! {
 #[test]
 fn evidence_that_nobody_can_read_makes_a_run_invalid() {
     let mut run = healthy();
-    let evidence = tidemark_measure::record::Evidence::of("of-another-program", &[1]).unwrap();
+    let evidence = serde_json::from_str(r#"{"of-another-program": [1]}"#).unwrap();
     run.stages[0].proof = Some(tidemark_measure::record::Proof { evidence, ..Default::default() });
     let judgement = judge(&run);
     let finding = judgement.findings.iter().find(|finding| finding.rule() == "evidence-unread").unwrap();

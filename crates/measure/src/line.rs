@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What stands where a text was cut.
+/// Ends a text that was cut.
 const CUT: char = '…';
 
 /// A text of somebody else as one line of at most so many characters, so that it can neither pass for lines of our own nor command a

@@ -47,8 +47,7 @@ fn shown(blocks: Vec<Block>) -> Vec<Block> {
                 is_empty = match &block {
                     Block::Table(table) | Block::Folded(table, _) => table.is_empty(),
                     Block::Lines(lines) => figures::by_step(lines, figures::MOST_POINTS).is_none(),
-                    Block::List(items) => items.is_empty(),
-                    Block::Heading(_) | Block::Text(_) | Block::Legend(_) => false,
+                    Block::Heading(_) | Block::Legend(_) => false,
                 };
                 if !is_empty {
                     shown.extend(heading.take());
@@ -69,8 +68,6 @@ pub(crate) fn html(section: &Section, most_points: usize) -> Markup {
             @for group in section.blocks.chunk_by(|one, other| is_chart(&one) && is_chart(&other)) {
                 @match &group[0] {
                     Block::Heading(text) => h3 { (text) },
-                    Block::Text(text) => (paragraph("", text)),
-                    Block::List(items) => ul { @for item in items { li { (item) } } },
                     Block::Legend(text) => (paragraph("legend", text)),
                     Block::Table(table) => (table.html()),
                     Block::Folded(table, most) => (maybe_folded(&table.caption, table, *most)),
@@ -96,11 +93,7 @@ pub(crate) fn markdown(section: &Section) -> String {
     for block in &section.blocks {
         text += &match block {
             Block::Heading(words) => format!("### {}\n\n", plain(words)),
-            Block::Text(words) | Block::Legend(words) => format!("{}\n\n", plain(words)),
-            Block::List(items) => {
-                let items: String = items.iter().map(|item| format!("- {}\n", plain(item))).collect();
-                format!("{items}\n")
-            }
+            Block::Legend(words) => format!("{}\n\n", plain(words)),
             Block::Table(table) | Block::Folded(table, _) => Table::markdown(table),
             Block::Lines(_) => String::new(),
         };
@@ -153,7 +146,7 @@ mod tests {
 
     #[test]
     fn both_forms_have_the_same_and_names_cannot_leave_their_cells() {
-        let blocks = vec![lines(3), table(&["<b>|"]), Block::List(vec!["one.".into()])];
+        let blocks = vec![lines(3), table(&["<b>|"])];
         let section = Section { id: "naps", title: "Naps", blocks, in_short: None };
         let page = html(&section, 100).into_string();
         assert!(
@@ -163,6 +156,5 @@ mod tests {
         assert!(page.contains("&lt;soft&gt;: 1.00 ms in night 1, 3.00 ms in night 3."), "{page}");
         let text = markdown(&section);
         assert!(text.starts_with("## Naps\n\n| Bed |") && text.contains("&lt;b&gt;\\|"), "{text}");
-        assert!(text.contains("- one.\n"), "{text}");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::content::{NONE, bandwidth, capital, mean, percentile};
 use crate::table::{Table, Tone};
+use tidemark_judge::evidence;
 use tidemark_judge::sweep::{Dimension, Point, Row, Spread, Sweep};
 use tidemark_judge::words::proof::{Compared, Proof as Proven, Way};
 use tidemark_judge::{Finding, Judgement, Severity, What, claimed};
@@ -144,7 +145,7 @@ fn same<'a>(mut all: impl Iterator<Item = &'a Vec<String>>) -> Option<&'a Vec<St
 
 /// Whether the I/O is Tidemark's own: how databases and the stores under tables do theirs, nobody has looked at.
 fn is_at_hand(proof: &Proof) -> bool {
-    proof.tables.is_empty() && proof.evidence.is_empty()
+    proof.tables.is_empty() && !evidence::is_io_elsewhere(proof)
 }
 
 /// The stages with a proof: what was done around the load, and what the devices saw of it. What all of them have in

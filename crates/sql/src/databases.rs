@@ -27,8 +27,7 @@ impl Evidence for DatabaseEvidence {
 
     const KEY: &'static str = "databases";
 
-    // Servers do it, whose processes are not the load's.
-    const IO_OF_SERVERS: bool = true;
+    const IO_ELSEWHERE: bool = true;
 
     fn join(data: &mut Record, other: Record) {
         data.join(other);

@@ -266,7 +266,7 @@ impl Evidence for Slept {
     }
 
     fn judge_stage(stage: &StageContext<'_>, data: &Nights, out: &mut Findings) {
-        out.say(stage.about(Severity::Good, What::of_engine(Rest { beds: data.beds })));
+        out.add(stage.about(Severity::Good, What::of_engine(Rest { beds: data.beds })));
     }
 
     fn sections(_run: &Run, stages: &[(&record::Stage, Nights)]) -> Vec<Section> {

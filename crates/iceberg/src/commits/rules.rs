@@ -11,15 +11,15 @@ pub(super) fn history(context: &WorkContext<'_>, used: &CommitsUse, out: &mut Fi
     if history.missing > 0 || history.contested > 0 {
         let (acknowledged, condition) = (used.acknowledged, used.condition);
         let what = Found::Lost { table, acknowledged, history, condition };
-        out.say(context.finding(Severity::Critical, What::of_engine(what)).invalidating(true));
+        out.add(context.finding(Severity::Critical, What::of_engine(what)).invalidating(true));
     } else if !history.is_whole() {
-        out.say(
+        out.add(
             context
                 .finding(Severity::Critical, What::of_engine(Found::Broken { table, history }))
                 .invalidating(true),
         );
     } else if history.found > 0 {
-        out.say(context.finding(Severity::Good, What::of_engine(Found::Kept { table, history })));
+        out.add(context.finding(Severity::Good, What::of_engine(Found::Kept { table, history })));
     }
 }
 
@@ -28,7 +28,7 @@ pub(super) fn took(context: &WorkContext<'_>, used: &CommitsUse, out: &mut Findi
     if used.acknowledged > 0 {
         // What was found in the history is told by itself.
         let used = CommitsUse { history: None, ..used.clone() };
-        out.say(context.finding(Severity::Note, What::of_engine(Found::Took { used })));
+        out.add(context.finding(Severity::Note, What::of_engine(Found::Took { used })));
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) fn answers(context: &WorkContext<'_>, used: &CyclesUse, out: &mut Fin
     if right > 0 && wrong == 0 {
         let rows = used.cycles.iter().rev().find_map(|cycle| cycle.found).map_or(0, |found| found.rows);
         let cycles = used.measured().count() as u64;
-        out.say(context.finding(Severity::Good, What::of_engine(Found::Answers { right, cycles, rows })));
+        out.add(context.finding(Severity::Good, What::of_engine(Found::Answers { right, cycles, rows })));
     }
 }
 
@@ -28,7 +28,7 @@ pub(super) fn aged(context: &WorkContext<'_>, used: &CyclesUse, out: &mut Findin
         trend: trend(used, &all),
         compactions: compactions(used),
     };
-    out.say(context.finding(Severity::Note, What::of_engine(what)));
+    out.add(context.finding(Severity::Note, What::of_engine(what)));
 }
 
 fn point((cycle, took, found): &(&CycleUse, QueriesTook, TableState)) -> Point {

@@ -110,7 +110,7 @@ pub(super) fn limits(run: &Run, out: &mut Findings) {
         said.extend(of_stage(&views));
     }
     levels::settle(run, &mut said);
-    said.into_iter().for_each(|finding| out.say(finding));
+    said.into_iter().for_each(|finding| out.add(finding));
 }
 
 /// What the nodes show of one stage.

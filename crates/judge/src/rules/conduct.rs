@@ -18,19 +18,19 @@ const TAIL_PHASE: f64 = 0.1;
 /// How the run and its stages ended.
 pub(super) fn states(run: &Run, out: &mut Findings) {
     match run.state {
-        State::Running => out.say(Finding::about_run(Severity::Note, Conduct::Running {})),
-        State::Interrupted => out.say(Finding::about_run(Severity::Warning, Conduct::Interrupted {})),
+        State::Running => out.add(Finding::about_run(Severity::Note, Conduct::Running {})),
+        State::Interrupted => out.add(Finding::about_run(Severity::Warning, Conduct::Interrupted {})),
         State::Waiting | State::Completed | State::Failed => {}
     }
     for stage in run.stages.iter().filter(|stage| stage.state == State::Failed) {
         let what = Conduct::StageFailed { reason: stage.reason.clone() };
-        out.say(Finding::about_stage(stage, Severity::Critical, what));
+        out.add(Finding::about_stage(stage, Severity::Critical, what));
     }
     let waiting: Vec<_> =
         run.stages.iter().filter(|stage| stage.state == State::Waiting).map(stage_label).collect();
     if !waiting.is_empty() && matches!(run.state, State::Failed | State::Interrupted | State::Completed) {
         let what = Conduct::NotStarted { stages: waiting, of: run.stages.len() };
-        out.say(Finding::about_run(Severity::Warning, what));
+        out.add(Finding::about_run(Severity::Warning, what));
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) fn given_up(context: &WorkContext<'_>, out: &mut Findings) {
         };
         out.invalidate(context, context.finding(Severity::Critical, what));
     } else if work.undone > 0 {
-        out.say(context.finding(Severity::Warning, Conduct::Undone { operations: work.undone }));
+        out.add(context.finding(Severity::Warning, Conduct::Undone { operations: work.undone }));
     }
 }
 
@@ -63,7 +63,7 @@ pub(super) fn unequal_workers(context: &WorkContext<'_>, out: &mut Findings) {
     }
     let what =
         Conduct::UnequalWorkers { share, first_ns: first, last_ns: last, window_ns: context.window_ns() };
-    out.say(context.finding(Severity::Note, what));
+    out.add(context.finding(Severity::Note, what));
 }
 
 /// Some workers did nothing at all.
@@ -75,7 +75,7 @@ pub(super) fn idle_workers(context: &WorkContext<'_>, out: &mut Findings) {
         return;
     }
     let severity = if context.measures() { Severity::Warning } else { Severity::Note };
-    out.say(context.finding(severity, Conduct::IdleWorkers { idle: workers - busy, workers }));
+    out.add(context.finding(severity, Conduct::IdleWorkers { idle: workers - busy, workers }));
 }
 
 /// The window was short.
@@ -84,13 +84,13 @@ pub(super) fn short_window(context: &WorkContext<'_>, out: &mut Findings) {
         return;
     }
     let what = Conduct::ShortWindow { window_ns: context.window_ns(), least_ns: WINDOW_LEAST_NS };
-    out.say(context.finding(Severity::Note, what));
+    out.add(context.finding(Severity::Note, what));
 }
 
 /// Nothing was measured but the generator itself.
 pub(super) fn simulated(context: &WorkContext<'_>, out: &mut Findings) {
     if context.measures() && context.work.simulated {
-        out.say(context.finding(Severity::Note, Conduct::Simulated {}));
+        out.add(context.finding(Severity::Note, Conduct::Simulated {}));
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) fn lost(run: &Run, out: &mut Findings) {
         };
         let missing: Vec<Missing> = run.stages.iter().flat_map(own).collect();
         if driver.lost.is_some() || !missing.is_empty() {
-            out.say(loss(driver, missing));
+            out.add(loss(driver, missing));
         }
     }
 }
@@ -125,7 +125,7 @@ pub(super) fn skew(context: &WorkContext<'_>, out: &mut Findings) {
         limit_invalid_ns: most,
     };
     let finding = context.finding(severity, what);
-    if start == Start::Apart { out.invalidate(context, finding) } else { out.say(finding) }
+    if start == Start::Apart { out.invalidate(context, finding) } else { out.add(finding) }
 }
 
 /// Drivers that did much less than their peers with each of their workers.
@@ -161,5 +161,5 @@ pub(super) fn slow(context: &WorkContext<'_>, out: &mut Findings) {
         failed: share.failed,
     });
     let what = Found::Slow { slow: slow.collect(), peers: all.len(), median };
-    out.say(context.finding(Severity::Warning, what));
+    out.add(context.finding(Severity::Warning, what));
 }

@@ -35,19 +35,19 @@ pub(super) fn unequal(context: &WorkContext<'_>, out: &mut Findings) {
         let failed = own.faults.total();
         let share = |one: &EndpointUse| one.faults.total() as f64 / one.total().max(1) as f64;
         if own.ok == 0 {
-            out.say(context.finding(Severity::Critical, Found::Dead { endpoint, kind, failed, all: all() }));
+            out.add(context.finding(Severity::Critical, Found::Dead { endpoint, kind, failed, all: all() }));
         } else if let Some(away) = away(context, own, &others) {
             let Away { from_second, seconds, missing, failed } = away;
             let what = Found::Outage { endpoint, kind, seconds, from_second, missing, failed, all: all() };
             let grave = is_grave(context, seconds.saturating_mul(SECOND_NS));
-            out.say(context.finding(if grave { Severity::Critical } else { Severity::Warning }, what));
+            out.add(context.finding(if grave { Severity::Critical } else { Severity::Warning }, what));
         } else if failed >= FAILED_LEAST && share(own) >= FAILING_TIMES * share(&others) {
             let (failed, failed_elsewhere) = (share(own), share(&others));
             let what = Found::Failing { endpoint, kind, failed, failed_elsewhere, all: all() };
-            out.say(context.finding(Severity::Warning, what));
+            out.add(context.finding(Severity::Warning, what));
         } else if let Some((fraction, took_ns, took_elsewhere_ns)) = slower(&own.response, &others.response) {
             let what = Found::Slow { endpoint, kind, fraction, took_ns, took_elsewhere_ns, all: all() };
-            out.say(context.finding(Severity::Warning, what));
+            out.add(context.finding(Severity::Warning, what));
         }
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn nothing_measured(context: &WorkContext<'_>, out: &mut Findings) {
     let what = Found::NothingMeasured { outside, window_ns: context.window_ns(), interrupted };
     // What the user ended in its warm-up is no invalid measurement: it is none.
     if interrupted {
-        return out.say(context.finding(Severity::Note, what));
+        return out.add(context.finding(Severity::Note, what));
     }
     let severity = if context.measures() { Severity::Critical } else { Severity::Warning };
     out.invalidate(context, context.finding(severity, what));
@@ -88,7 +88,7 @@ pub(super) fn failures(context: &WorkContext<'_>, out: &mut Findings) {
     let (failed, total) = (failures_to_answer_for(context), context.total());
     if failed == 0 {
         if context.failed() == 0 {
-            out.say(context.finding(Severity::Good, Found::NoFailures { operations: total }));
+            out.add(context.finding(Severity::Good, Found::NoFailures { operations: total }));
         }
         return;
     }
@@ -104,7 +104,7 @@ pub(super) fn failures(context: &WorkContext<'_>, out: &mut Findings) {
         operations: failing.map(of_operation).collect(),
         causes: causes(context, &context.faults, &context.failure),
     };
-    out.say(context.finding(severity, what));
+    out.add(context.finding(severity, what));
 }
 
 /// Failures without those operations that only failed because the user stopped the run.
@@ -149,7 +149,7 @@ pub(super) fn own(context: &WorkContext<'_>, out: &mut Findings) {
     let what = Found::Own { failed, total, examples };
     match failed as f64 > OWN_MOST * total as f64 {
         true => out.invalidate(context, context.finding(Severity::Critical, what)),
-        false => out.say(context.finding(Severity::Warning, what)),
+        false => out.add(context.finding(Severity::Warning, what)),
     }
 }
 
@@ -163,7 +163,7 @@ pub(super) fn wrong_data(context: &WorkContext<'_>, out: &mut Findings) {
     }
     let causes = causes(context, &faults, &Histogram::new());
     let answers = faults.of(Fault::WrongAnswer);
-    out.say(context.finding(Severity::Critical, Found::WrongData { operations: wrong, answers, causes }));
+    out.add(context.finding(Severity::Critical, Found::WrongData { operations: wrong, answers, causes }));
 }
 
 /// The storage asked for fewer requests.
@@ -172,7 +172,7 @@ pub(super) fn throttled(context: &WorkContext<'_>, out: &mut Findings) {
     if throttled == 0 {
         return;
     }
-    out.say(context.finding(Severity::Warning, Found::Throttled { throttled, total: context.total() }));
+    out.add(context.finding(Severity::Warning, Found::Throttled { throttled, total: context.total() }));
 }
 
 /// Operations were tried more than once.
@@ -183,7 +183,7 @@ pub(super) fn retries(context: &WorkContext<'_>, out: &mut Findings) {
     }
     let share = retries as f64 / context.total().max(1) as f64;
     let severity = if share >= RETRIES_MANY { Severity::Warning } else { Severity::Note };
-    out.say(context.finding(severity, Found::Retries { retries, total: context.total() }));
+    out.add(context.finding(severity, Found::Retries { retries, total: context.total() }));
 }
 
 #[cfg(test)]

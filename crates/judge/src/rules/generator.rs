@@ -49,7 +49,7 @@ fn weigh(context: &WorkContext<'_>, severity: Severity) -> Severity {
 fn blame(context: &WorkContext<'_>, out: &mut Findings, what: Found) {
     let is_fault = context.measures() && !context.work.simulated;
     let severity = if is_fault { Severity::Critical } else { Severity::Note };
-    out.say(context.finding(severity, what).invalidating(is_fault));
+    out.add(context.finding(severity, what).invalidating(is_fault));
 }
 
 /// In an open loop: whether operations were sent at the rate asked for.
@@ -84,8 +84,8 @@ pub(super) fn offered_rate(context: &WorkContext<'_>, out: &mut Findings) {
         all_workers_waited: u64::from(most) >= context.work.slots(),
     };
     match reach {
-        Reach::Reached => out.say(context.finding(Severity::Good, what)),
-        Reach::Nearly => out.say(context.finding(weigh(context, Severity::Warning), what)),
+        Reach::Reached => out.add(context.finding(Severity::Good, what)),
+        Reach::Nearly => out.add(context.finding(weigh(context, Severity::Warning), what)),
         Reach::Missed => {
             out.invalidate(context, context.finding(weigh(context, Severity::Critical), what));
         }
@@ -130,13 +130,13 @@ pub(super) fn send_lag(context: &WorkContext<'_>, out: &mut Findings) {
     match lag.own_ns.map(|own_ns| share(own_ns[1])) {
         Some(own) if own >= LAG_SHARE_MOST => blame(context, out, told(Fault::Generator)),
         Some(own) if own > LAG_SHARE => {
-            out.say(context.finding(weigh(context, Severity::Warning), told(Fault::Generator)));
+            out.add(context.finding(weigh(context, Severity::Warning), told(Fault::Generator)));
         }
-        _ if all <= LAG_SHARE => out.say(context.finding(Severity::Good, told(Fault::Nobody))),
+        _ if all <= LAG_SHARE => out.add(context.finding(Severity::Good, told(Fault::Nobody))),
         Some(_) => {
-            out.say(context.finding(Severity::Note, Found::WorkersExhausted { lag }));
+            out.add(context.finding(Severity::Note, Found::WorkersExhausted { lag }));
         }
-        None => out.say(context.finding(weigh(context, Severity::Warning), told(Fault::Unknown))),
+        None => out.add(context.finding(weigh(context, Severity::Warning), told(Fault::Unknown))),
     }
 }
 
@@ -158,18 +158,18 @@ pub(super) fn busy(context: &WorkContext<'_>, out: &mut Findings) {
     let pressed: Vec<&Use<'_>> = all.iter().filter(|one| one.is_pressed()).collect();
     if high.is_empty() && !pressed.is_empty() {
         let severity = if context.work.offered_rate.is_some() { Severity::Note } else { Severity::Warning };
-        out.say(context.finding(weigh(context, severity), told(Reserve::Pressed, &pressed)));
+        out.add(context.finding(weigh(context, severity), told(Reserve::Pressed, &pressed)));
     } else if high.is_empty() {
         let waited = workers_time(context).is_some_and(|time| time.waiting() > LITTLE_TOLERANCE);
         if !waited || !context.measures() {
-            out.say(context.finding(Severity::Good, told(Reserve::Enough, &[busiest])));
+            out.add(context.finding(Severity::Good, told(Reserve::Enough, &[busiest])));
         }
     } else if context.work.offered_rate.is_some() {
-        out.say(context.finding(Severity::Note, told(Reserve::Little, &high)));
+        out.add(context.finding(Severity::Note, told(Reserve::Little, &high)));
     } else if !full.is_empty() {
         blame(context, out, told(Reserve::None, &full));
     } else {
-        out.say(context.finding(weigh(context, Severity::Warning), told(Reserve::Near, &high)));
+        out.add(context.finding(weigh(context, Severity::Warning), told(Reserve::Near, &high)));
     }
 }
 
@@ -192,13 +192,13 @@ pub(super) fn littles_law(context: &WorkContext<'_>, out: &mut Findings) {
         out.invalidate(context, context.finding(severity, Found::Contradiction { time }));
     } else if waits && elapsed_ns < TELLS_LEAST_NS {
         let what = Found::TooShort { time, least_ns: TELLS_LEAST_NS };
-        out.say(context.finding(Severity::Note, what));
+        out.add(context.finding(Severity::Note, what));
     } else if waits {
         blame(context, out, Found::Slow { time });
     } else if closed && context.measures() && queue_ran_dry(context, in_operations) {
-        out.say(context.finding(Severity::Warning, Found::QueueNotFull { time }));
+        out.add(context.finding(Severity::Warning, Found::QueueNotFull { time }));
     } else if context.measures() {
-        out.say(context.finding(Severity::Good, Found::Agree { time }));
+        out.add(context.finding(Severity::Good, Found::Agree { time }));
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) fn losses(run: &Run, out: &mut Findings) {
             Service::Gone { .. } => Severity::Warning,
             _ => Severity::Note,
         };
-        out.say(Finding::about_run(severity, Found::Loss(loss)));
+        out.add(Finding::about_run(severity, Found::Loss(loss)));
     }
 }
 
@@ -33,6 +33,6 @@ pub(super) fn unwatched(run: &Run, out: &mut Findings) {
     // Who has a timeline without a right does not need it; a watch that was interrupted has made it incomplete.
     unwatched.retain(|one| !has_timeline || one.rule.is_empty());
     if (has_timeline || went_wrong) && !unwatched.is_empty() {
-        out.say(Finding::about_run(Severity::Note, Found::Unwatched { unwatched }));
+        out.add(Finding::about_run(Severity::Note, Found::Unwatched { unwatched }));
     }
 }

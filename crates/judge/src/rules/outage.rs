@@ -61,7 +61,7 @@ pub(super) fn outage(context: &WorkContext<'_>, out: &mut Findings) {
         silent_seconds: context.whole_seconds().filter(|second| ok_in(second) == 0).count() as u64,
         whole_seconds: context.whole_seconds().count() as u64,
     };
-    out.say(context.finding(severity, what));
+    out.add(context.finding(severity, what));
 }
 
 /// Whether an outage of so much of the window is grave.
@@ -127,7 +127,7 @@ pub(super) fn operation_outage(context: &WorkContext<'_>, out: &mut Findings) {
             missing,
             failed,
         };
-        out.say(context.finding(Severity::Warning, what));
+        out.add(context.finding(Severity::Warning, what));
     }
 }
 
@@ -167,7 +167,7 @@ pub(super) fn stuck(context: &WorkContext<'_>, out: &mut Findings) {
     let last = context.work.series.last().and_then(in_flight);
     let what =
         Found::Abandoned { operations: abandoned, slots: context.work.slots(), interrupted, many, last };
-    out.say(context.finding(severity, what));
+    out.add(context.finding(severity, what));
 }
 
 /// Operations that were due in the window and ended long after it.
@@ -187,7 +187,7 @@ pub(super) fn late_tail(context: &WorkContext<'_>, out: &mut Findings) {
         least_ns: OUTAGE_LEAST_NS,
         median_ns: context.median_ns(),
     };
-    out.say(context.finding(Severity::Warning, what));
+    out.add(context.finding(Severity::Warning, what));
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::Findings;
 use crate::context::{SECOND_NS, StageContext, WorkContext, sum};
 use crate::words::proof::{Compared, DriverMoved, Proof as Found, Seen, Way, not_behind, seen};
-use crate::{Finding, Severity, evidence as engines};
+use crate::{Finding, Severity};
 use tidemark_measure::kind::{Cache, OperationClass};
 use tidemark_measure::record::{DeviceUse, DriverIo, OwnIo, Proof, Stage};
 
@@ -122,12 +122,12 @@ impl StageContext<'_> {
 
 /// Whether what was read came from the devices.
 pub(crate) fn reads(evidence: &StageContext<'_>, out: &mut Findings) {
-    evidence.compare(Way::Read, &OperationClass::Read).into_iter().for_each(|finding| out.say(finding));
+    evidence.compare(Way::Read, &OperationClass::Read).into_iter().for_each(|finding| out.add(finding));
 }
 
 /// Whether what was written reached the devices.
 pub(crate) fn writes(evidence: &StageContext<'_>, out: &mut Findings) {
-    evidence.compare(Way::Write, &OperationClass::Write).into_iter().for_each(|finding| out.say(finding));
+    evidence.compare(Way::Write, &OperationClass::Write).into_iter().for_each(|finding| out.add(finding));
 }
 
 /// Whether each driver's own process moved what it claims: the sum of many hides one that did not.
@@ -172,7 +172,7 @@ pub(crate) fn drivers(evidence: &StageContext<'_>, out: &mut Findings) {
         };
         let is_missing = !missing.is_empty();
         let finding = evidence.finding(severity, Found::Drivers { way, missing, drivers: all, of });
-        out.say(finding.invalidating(certain && is_missing));
+        out.add(finding.invalidating(certain && is_missing));
     }
 }
 
@@ -209,7 +209,7 @@ pub(crate) fn osds(evidence: &StageContext<'_>, out: &mut Findings) {
             copies: used.copies,
             needed_bytes: CLAIMED_LEAST,
         };
-        out.say(evidence.finding(severity, what));
+        out.add(evidence.finding(severity, what));
     }
 }
 
@@ -219,13 +219,13 @@ pub(crate) fn trims(evidence: &StageContext<'_>, out: &mut Findings) {
     let share = seen(&evidence.devices(Way::Trim), None) as f64 / claimed as f64;
     let compared = if share > 0.0 { Compared::Seen } else { Compared::Missing };
     let severity = if share < SEEN_LEAST { Severity::Note } else { Severity::Good };
-    out.say(evidence.finding(severity, evidence.bytes(Way::Trim, compared, claimed)));
+    out.add(evidence.finding(severity, evidence.bytes(Way::Trim, compared, claimed)));
 }
 
 /// What the devices did for others. Writes may be the file system's own, reads hardly.
 pub(crate) fn foreign(evidence: &StageContext<'_>, out: &mut Findings) {
     // All of it is the database's, which is another process.
-    if engines::io_of_servers(evidence.proof) {
+    if evidence.is_io_elsewhere {
         return;
     }
     let (Some(own), true) = (evidence.proof.own, evidence.measures) else { return };
@@ -237,7 +237,7 @@ pub(crate) fn foreign(evidence: &StageContext<'_>, out: &mut Findings) {
     let severity = if much { Severity::Warning } else { Severity::Note };
     let devices = evidence.device_names();
     let what = Found::Foreign { devices, read_bytes: read, written_bytes: written, share, own };
-    out.say(evidence.finding(severity, what));
+    out.add(evidence.finding(severity, what));
 }
 
 /// Bytes that the devices moved for others, and their share of all.
@@ -279,7 +279,7 @@ pub(crate) fn merged(evidence: &StageContext<'_>, out: &mut Findings) {
         if request_bytes as f64 >= operation_bytes as f64 * MERGED_LEAST {
             let devices = evidence.device_names();
             let what = Found::Merged { way, devices, operation_bytes, request_bytes };
-            out.say(evidence.finding(Severity::Note, what));
+            out.add(evidence.finding(Severity::Note, what));
         }
     }
 }
@@ -288,7 +288,7 @@ pub(crate) fn merged(evidence: &StageContext<'_>, out: &mut Findings) {
 pub(crate) fn unchecked(evidence: &StageContext<'_>, out: &mut Findings) {
     let reasons = evidence.proof.unchecked.clone();
     if !reasons.is_empty() {
-        out.say(evidence.finding(Severity::Note, Found::Unchecked { reasons }));
+        out.add(evidence.finding(Severity::Note, Found::Unchecked { reasons }));
     }
 }
 
@@ -296,7 +296,7 @@ pub(crate) fn unchecked(evidence: &StageContext<'_>, out: &mut Findings) {
 pub(super) fn unread(evidence: &StageContext<'_>, keys: Vec<String>, out: &mut Findings) {
     if !keys.is_empty() {
         let finding = evidence.finding(Severity::Critical, Found::Unread { keys });
-        out.say(finding.invalidating(evidence.measures));
+        out.add(finding.invalidating(evidence.measures));
     }
 }
 
@@ -305,7 +305,7 @@ pub(crate) fn buffered(evidence: &StageContext<'_>, out: &mut Findings) {
     if evidence.proof.direct || evidence.proof.devices.is_empty() {
         return;
     }
-    out.say(evidence.finding(Severity::Note, Found::Buffered {}));
+    out.add(evidence.finding(Severity::Note, Found::Buffered {}));
 }
 
 /// How long the sync after a buffered load took: time that its bandwidth leaves out.
@@ -337,7 +337,7 @@ pub(super) fn sync_after_load(context: &WorkContext<'_>, out: &mut Findings) {
         limit_invalid: SYNC_MOST,
     };
     let finding = context.finding(severity, what);
-    if most { out.invalidate(context, finding) } else { out.say(finding) }
+    if most { out.invalidate(context, finding) } else { out.add(finding) }
 }
 
 #[cfg(test)]

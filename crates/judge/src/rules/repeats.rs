@@ -56,7 +56,7 @@ pub(super) fn repeats(run: &Run, out: &mut Findings) {
             differing: differing.collect(),
         };
         let stages = of(severity).flat_map(|(_, point, _)| labels(point)).collect();
-        out.say(Finding { stages, ..Finding::about_run(severity, what) });
+        out.add(Finding { stages, ..Finding::about_run(severity, what) });
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn cross_check(run: &Run, out: &mut Findings) {
         for (place, one) in sweep.points.iter().enumerate() {
             let rest = sweep.points[place + 1..].iter();
             let others = rest.filter(|other| other.axes == one.axes && other.engine != one.engine);
-            others.for_each(|other| out.say(compare(&sweep, one, other)));
+            others.for_each(|other| out.add(compare(&sweep, one, other)));
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn percentiles(context: &WorkContext<'_>, out: &mut Findings) {
     let operations = context.work.operations.iter().filter(|operation| !at_the_end(operation));
     let operations: Vec<_> = operations.filter_map(shaky).collect();
     if !operations.is_empty() {
-        out.say(context.finding(Severity::Note, Samples::Few { operations }));
+        out.add(context.finding(Severity::Note, Samples::Few { operations }));
     }
 }
 
@@ -59,14 +59,14 @@ pub(super) fn verified(context: &WorkContext<'_>, out: &mut Findings) {
             if !wrong {
                 let placed = tally.placed;
                 let severity = if placed > 0 { Severity::Note } else { Severity::Good };
-                out.say(context.finding(severity, Samples::Verified { operation, reads, placed }));
+                out.add(context.finding(severity, Samples::Verified { operation, reads, placed }));
             }
             continue;
         }
         let expected = unchecked.iter().all(|(why, _)| why.is_expected());
         let severity = if expected { Severity::Note } else { Severity::Warning };
         let what = Samples::NotVerified { operation, reads, verified, unchecked, untold };
-        out.say(context.finding(severity, what));
+        out.add(context.finding(severity, what));
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn delayed_acknowledgement(context: &WorkContext<'_>, out: &mut Findi
             low_ns: low,
             high_ns: high,
         };
-        out.say(context.finding(Severity::Warning, what));
+        out.add(context.finding(Severity::Warning, what));
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn standstill(context: &WorkContext<'_>, out: &mut Findings) {
         (true, false) => Severity::Critical,
     };
     let what = Stalls::Standstill { longest_ns: longest, seconds: late };
-    out.say(context.finding(severity, what).invalidating(severity == Severity::Critical));
+    out.add(context.finding(severity, what).invalidating(severity == Severity::Critical));
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(super) fn steadiness(context: &WorkContext<'_>, out: &mut Findings) {
     if counts.len() < SECONDS_LEAST {
         if block {
             let what = Found::TooShort { seconds: counts.len(), needed: SECONDS_LEAST };
-            out.say(context.finding(Severity::Note, what));
+            out.add(context.finding(Severity::Note, what));
         }
         return;
     }
@@ -62,7 +62,7 @@ pub(super) fn steadiness(context: &WorkContext<'_>, out: &mut Findings) {
     };
     let what = Found::Course { course, fifths: parts, range, change };
     if course == Course::Steady {
-        return out.say(context.finding(Severity::Good, what));
+        return out.add(context.finding(Severity::Good, what));
     }
     let long = counts.len() as f64 / PARTS as f64 >= ROUND_LEAST_S;
     let vast = drifted && change.abs() >= TREND_MOST;
@@ -73,7 +73,7 @@ pub(super) fn steadiness(context: &WorkContext<'_>, out: &mut Findings) {
         (false, _) => Severity::Note,
     };
     let finding = context.finding(severity, what);
-    if demanded { out.invalidate(context, finding) } else { out.say(finding) }
+    if demanded { out.invalidate(context, finding) } else { out.add(finding) }
 }
 
 /// Whether the load became steady before the window, where the document asks for it.
@@ -88,7 +88,7 @@ pub(super) fn settling(context: &WorkContext<'_>, out: &mut Findings) {
         last: last.to_vec(),
     };
     match settling.steady {
-        true => out.say(context.finding(Severity::Good, what)),
+        true => out.add(context.finding(Severity::Good, what)),
         false => out.invalidate(context, context.finding(Severity::Critical, what)),
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn rows(context: &WorkContext<'_>, out: &mut Findings) {
         wrong,
         unknown,
     };
-    out.say(context.finding(severity, what).invalidating(is_wrong));
+    out.add(context.finding(severity, what).invalidating(is_wrong));
 }
 
 /// Whether the making of tables was limited by those who generate and encode rows, or by storage.
@@ -66,7 +66,7 @@ pub(super) fn making(context: &WorkContext<'_>, out: &mut Findings) {
         storing_ns: made.storing_ns,
     };
     // Numbers of a preparation are read for it, whether or not it measures.
-    out.say(context.finding(Severity::Note, what));
+    out.add(context.finding(Severity::Note, what));
 }
 
 /// How many answers were compared with what. One that differs has failed, which is said of the failure.
@@ -82,7 +82,7 @@ pub(super) fn answers(context: &WorkContext<'_>, out: &mut Findings) {
     }
     let good = wrong == 0 && known + others > unchecked;
     let severity = if good { Severity::Good } else { Severity::Note };
-    out.say(context.finding(severity, Found::Answers { known, others, unchecked, wrong }));
+    out.add(context.finding(severity, Found::Answers { known, others, unchecked, wrong }));
 }
 
 /// Whether what was read can have come from memory.
@@ -108,13 +108,13 @@ pub(super) fn memory(context: &WorkContext<'_>, out: &mut Findings) {
                     times: TIMES_MEMORY,
                     declared: used.declared_cache.clone(),
                 };
-                out.say(context.finding(severity, what));
+                out.add(context.finding(severity, what));
             }
             Some(_) => {}
         }
     }
     if !unknown.is_empty() {
-        out.say(context.finding(Severity::Note, Found::MemoryUnknown { layers: unknown }));
+        out.add(context.finding(Severity::Note, Found::MemoryUnknown { layers: unknown }));
     }
 }
 
@@ -134,7 +134,7 @@ pub(super) fn own_cost(context: &WorkContext<'_>, out: &mut Findings) {
         some if some >= OWN_GOOD => Severity::Note,
         _ => Severity::Good,
     };
-    out.say(context.finding(severity, Found::OwnCost { own_ns, queries_ns, share }));
+    out.add(context.finding(severity, Found::OwnCost { own_ns, queries_ns, share }));
 }
 
 #[cfg(test)]

@@ -12,14 +12,6 @@ use std::collections::BTreeMap;
 pub struct Evidence(BTreeMap<String, Value>);
 
 impl Evidence {
-    /// Data under one key.
-    ///
-    /// # Errors
-    /// When they have no form in JSON.
-    pub fn of<T: Serialize>(key: &str, data: &T) -> Result<Self, serde_json::Error> {
-        Ok(Self(BTreeMap::from([(key.to_owned(), serde_json::to_value(data)?)])))
-    }
-
     /// The data under a key; `None` where there are none, an error where they are of another form.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<Result<T, serde_json::Error>> {
         self.0.get(key).map(T::deserialize)
@@ -71,7 +63,8 @@ mod tests {
 
     #[test]
     fn data_come_back_as_they_went_in_and_other_forms_are_errors() {
-        let evidence = Evidence::of("naps", &vec![3_u64, u64::MAX]).unwrap();
+        let mut evidence = Evidence::default();
+        evidence.insert("naps", serde_json::json!([3, u64::MAX]));
         assert_eq!(evidence.get::<Vec<u64>>("naps").unwrap().unwrap(), [3, u64::MAX]);
         assert!(evidence.get::<Vec<String>>("naps").unwrap().is_err());
         assert!(evidence.get::<Vec<u64>>("others").is_none());

@@ -103,7 +103,7 @@ fn has_bearer(headers: &HeaderMap) -> bool {
         .is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
 }
 
-/// Whether the browser says that a page of another origin made it ask (Fetch Metadata, *Sec-Fetch-Site*).
+/// Whether the browser reports that a page of another origin made it ask (Fetch Metadata, *Sec-Fetch-Site*).
 fn is_of_another_site(headers: &HeaderMap) -> bool {
     let from = headers.get("sec-fetch-site").map(|value| value.to_str().unwrap_or_default());
     from.is_some_and(|from| !matches!(from, "same-origin" | "none"))

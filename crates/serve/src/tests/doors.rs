@@ -66,7 +66,7 @@ fn tokens_come_in_several_ways_and_only_cosbench_may_put_them_into_an_address() 
 #[test]
 fn guessing_tokens_shuts_guesses_out_and_no_good_ones() {
     let server = Server::limited(tokens(), Limits { wrong_tokens_per_minute: 3.0, ..generous() });
-    assert_eq!(Limits::default().wrong_tokens_per_minute, 10.0, "as docs/security.md says");
+    assert_eq!(Limits::default().wrong_tokens_per_minute, 10.0, "as docs/security.md has it");
     let guess = |token: &str| server.ask("GET", "/api/v1/info").token(token).send();
     assert_eq!(["a", "b", "c"].map(|token| guess(token).status), [401, 401, 401]);
     let refused = guess("d");

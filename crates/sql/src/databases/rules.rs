@@ -8,7 +8,7 @@ use tidemark_judge::{Findings, Severity, StageContext, What, sum};
 /// A rule about the databases of a stage.
 type Rule = fn(&StageContext<'_>, &Record, &mut Findings);
 
-/// All rules.
+/// All rules, in the order of their findings.
 pub(super) const RULES: &[Rule] =
     &[durability, reads, checkpoints, commits, plans, replicas, ledger, aborts, checks];
 
@@ -37,11 +37,11 @@ fn durability(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
         };
         let (relaxed, durable) = (of(false), of(true));
         if !relaxed.is_empty() {
-            out.say(
+            out.add(
                 stage.about(Severity::Warning, What::of_engine(Found::Relaxed { server, settings: relaxed })),
             );
         } else if !durable.is_empty() {
-            out.say(
+            out.add(
                 stage.about(Severity::Good, What::of_engine(Found::Durable { server, settings: durable })),
             );
         }
@@ -66,7 +66,7 @@ fn reads(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
             None if database.reads_storage => {
                 let blocks = blocks.map(|(read, hit)| read.saturating_add(hit));
                 let what = Found::ReadsNotShown { server, blocks, needed: BLOCKS_LEAST };
-                out.say(stage.about(Severity::Critical, What::of_engine(what)).invalidating(true));
+                out.add(stage.about(Severity::Critical, What::of_engine(what)).invalidating(true));
                 continue;
             }
             None => continue,
@@ -96,7 +96,7 @@ fn reads(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
             device_bytes,
             limit: HIT_MOST,
         };
-        out.say(stage.about(severity, What::of_engine(what)).invalidating(severity == Severity::Critical));
+        out.add(stage.about(severity, What::of_engine(what)).invalidating(severity == Severity::Critical));
     }
 }
 
@@ -117,7 +117,7 @@ fn checkpoints(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
         if checkpoints == 0 || (checkpoints == 1 && is_short) {
             let server = database.server.clone();
             let what = Found::Checkpoints { server, checkpoints, log_bytes, lasted_ns, cycle_ns };
-            out.say(stage.about(Severity::Warning, What::of_engine(what)));
+            out.add(stage.about(Severity::Warning, What::of_engine(what)));
         }
     }
 }
@@ -128,11 +128,11 @@ fn commits(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
         let server = database.server.clone();
         if database.restarted {
             let gap = stage.longest_gap().map(|gap| (gap.from_ns, gap.to_ns));
-            out.say(stage.about(Severity::Critical, What::of_engine(Found::Restarted { server, gap })));
+            out.add(stage.about(Severity::Critical, What::of_engine(Found::Restarted { server, gap })));
             continue;
         }
         if database.counters_reset {
-            out.say(stage.about(Severity::Warning, What::of_engine(Found::CountersReset { server })));
+            out.add(stage.about(Severity::Warning, What::of_engine(Found::CountersReset { server })));
             continue;
         }
         let (Some(commits), acknowledged @ 1.., true) =
@@ -141,7 +141,7 @@ fn commits(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
             continue;
         };
         let severity = if commits < acknowledged { Severity::Critical } else { Severity::Good };
-        out.say(stage.about(severity, What::of_engine(Found::Commits { server, commits, acknowledged })));
+        out.add(stage.about(severity, What::of_engine(Found::Commits { server, commits, acknowledged })));
     }
 }
 
@@ -156,7 +156,7 @@ fn plans(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
         };
         let changed: Vec<_> = database.plans.iter().filter_map(change).collect();
         let severity = if changed.is_empty() { Severity::Good } else { Severity::Warning };
-        out.say(stage.about(severity, What::of_engine(Found::Plans { server, changed, of })));
+        out.add(stage.about(severity, What::of_engine(Found::Plans { server, changed, of })));
     }
 }
 
@@ -165,7 +165,7 @@ fn replicas(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
     let replicas = databases(stage, record).flat_map(|database| &database.replicas);
     for lag in replicas.filter(|lag| lag.markers > 0) {
         let severity = if lag.unseen > 0 { Severity::Warning } else { Severity::Note };
-        out.say(stage.about(severity, What::of_engine(Found::Replica { lag: lag.clone() })));
+        out.add(stage.about(severity, What::of_engine(Found::Replica { lag: lag.clone() })));
     }
 }
 
@@ -182,7 +182,7 @@ fn ledger(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
             (Some(_), _) => Severity::Critical,
         };
         let what = Found::Ledger { ledger: ledger.clone(), settings };
-        out.say(stage.about(severity, What::of_engine(what)).invalidating(severity == Severity::Critical));
+        out.add(stage.about(severity, What::of_engine(what)).invalidating(severity == Severity::Critical));
     }
 }
 
@@ -192,7 +192,7 @@ fn aborts(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
     if stage.measures && !aborts.is_empty() {
         let commits = stage.succeeded();
         let aborts = aborts.iter().map(|one| (one.fault, one.count)).collect();
-        out.say(stage.about(Severity::Note, What::of_engine(Found::Aborted { aborts, commits })));
+        out.add(stage.about(Severity::Note, What::of_engine(Found::Aborted { aborts, commits })));
     }
 }
 
@@ -208,12 +208,12 @@ fn checks(stage: &StageContext<'_>, record: &Record, out: &mut Findings) {
     let hold = of(&|rows| rows == Some(0));
     if !broken.is_empty() {
         let finding = stage.about(Severity::Critical, What::of_engine(Found::Broken { checks: broken }));
-        out.say(finding.invalidating(true));
+        out.add(finding.invalidating(true));
     } else if !hold.is_empty() {
-        out.say(stage.about(Severity::Good, What::of_engine(Found::Holds { checks: hold })));
+        out.add(stage.about(Severity::Good, What::of_engine(Found::Holds { checks: hold })));
     }
     if !unknown.is_empty() {
-        out.say(stage.about(Severity::Warning, What::of_engine(Found::NotChecked { checks: unknown })));
+        out.add(stage.about(Severity::Warning, What::of_engine(Found::NotChecked { checks: unknown })));
     }
 }
 
